@@ -39,8 +39,8 @@ export interface ArchivedRecord {
 export interface Archive {
   /** Writes a request and a response (or revisit) record; the pointer is of the response. */
   append(exchange: ArchiveExchange): ArchiveRef
-  /** Everything appended so far survives a power cut. Calls share one sync. */
-  sync(): Promise<void>
+  /** Everything appended so far survives a power cut. Calls share one sync; nothing returned = it does already. */
+  sync(): void | Promise<void>
   read(ref: ArchiveRef): Promise<ArchivedRecord>
   /** Ends the open file. */
   close(): Promise<void>

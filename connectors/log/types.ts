@@ -49,10 +49,16 @@ export interface Assignment {
 /** Pure: which member runs which task. */
 export type Assignor = (members: readonly string[]) => ReadonlyMap<string, readonly TaskId[]>
 
+/**
+ * An answer now, or a promise of it. The memory log answers everything but a waiting `poll` and a waiting `next` at
+ * once, so that the test driver runs whole topologies synchronously; callers elsewhere `await`.
+ */
+export type MaybePromise<T> = T | Promise<T>
+
 export interface Member {
   /** Resolves with the first assignment, then with each later one. A change is a return value, never a callback. */
-  next(closed: readonly TaskId[]): Promise<Assignment>
-  leave(why: 'stop' | 'scale-down'): Promise<void>
+  next(closed: readonly TaskId[]): MaybePromise<Assignment>
+  leave(why: 'stop' | 'scale-down'): MaybePromise<void>
 }
 
 export type Offsets = ReadonlyMap<Input, { readonly next: number; readonly meta?: string }>
@@ -67,6 +73,8 @@ export type Outcome =
 
 /** What one commit makes visible together. `idempotent` units have no atomicity: each flush is visible by itself. */
 export interface Unit {
+  /** True: the appends of one flush become durable in their order, so one flush suffices where order matters. */
+  readonly orderedFlush?: boolean
   append(to: Partition, records: RecordBatch): void
   /** All appended so far is acknowledged (durable; visible if the unit is idempotent). Synchronous where it can be. */
   flush(): void | Promise<void>
@@ -87,7 +95,7 @@ export interface Lane {
   poll(maxBytes: number, maxWaitMs: number): readonly Batch[] | Promise<readonly Batch[]>
   ends(p: Partition): Ends
   begin(mode: 'atomic' | 'idempotent'): Unit
-  close(): Promise<void>
+  close(): MaybePromise<void>
 }
 
 export interface TopicSpec {
@@ -109,19 +117,19 @@ export interface TopicInfo {
 
 export interface Log {
   /** Creates what is missing; refuses (LogError `topic-mismatch`) a topic with another partition count or cleanup. */
-  ensure(topics: readonly TopicSpec[]): Promise<readonly TopicInfo[]>
+  ensure(topics: readonly TopicSpec[]): MaybePromise<readonly TopicInfo[]>
   partition(topic: string, partition: number): Partition
   input(group: string, topic: string, partition: number): Input
-  join(group: string, instanceId: string, assign: Assignor): Promise<Member>
+  join(group: string, instanceId: string, assign: Assignor): MaybePromise<Member>
   /** `id` is the stable transactional id: opening it again fences the earlier holder. */
-  lane(id: string): Promise<Lane>
+  lane(id: string): MaybePromise<Lane>
   /** For restore, standby, replay and tools. Null when there is nothing at `from` or after it. */
-  read(p: Partition, from: number, maxBytes: number, isolation: 'stable' | 'high'): Promise<Batch | null>
-  ends(p: Partition): Promise<Ends>
+  read(p: Partition, from: number, maxBytes: number, isolation: 'stable' | 'high'): MaybePromise<Batch | null>
+  ends(p: Partition): MaybePromise<Ends>
   /** Committed positions; absent = none. */
   positions(
     group: string,
     ps: readonly Partition[],
-  ): Promise<ReadonlyMap<Partition, { readonly next: number; readonly meta?: string }>>
-  close(): Promise<void>
+  ): MaybePromise<ReadonlyMap<Partition, { readonly next: number; readonly meta?: string }>>
+  close(): MaybePromise<void>
 }

@@ -1,0 +1,360 @@
+import { createFileArchive } from '../connectors/archive/file.ts'
+import { createSystemClock } from '../connectors/clock/system.ts'
+import type { Clock } from '../connectors/clock/types.ts'
+import { createSystemResolver } from '../connectors/dns/system.ts'
+import type { Resolver } from '../connectors/dns/types.ts'
+import { type Faults, noFaults } from '../connectors/faults/types.ts'
+import { isPublicAddress } from '../connectors/http/addresses.ts'
+import { createUndiciClient } from '../connectors/http/undici.ts'
+import { type EmbeddedLog, openEmbeddedLog } from '../connectors/log/embedded/open.ts'
+import { LogError } from '../connectors/log/errors.ts'
+import { createLmdbStoreProvider } from '../connectors/store/lmdb.ts'
+import { createCanonicalize } from '../processors/canonicalize/canonicalize.ts'
+import { createDedupe } from '../processors/dedupe.ts'
+import { createFetch } from '../processors/fetch/fetch.ts'
+import { parsePage } from '../processors/parse/page.ts'
+import { createPageBudget, isIdle, type ParkedReason, parkedByReason, readCounts } from '../processors/schedule/read.ts'
+import { createSchedule } from '../processors/schedule/schedule.ts'
+import { startControlServer } from './control.ts'
+import { crawlApplications } from './crawl.ts'
+import { type DataDirectory, openDataDirectory } from './data-directory.ts'
+import { CommandError, dataDirectoryError, usageError } from './errors.ts'
+import { type CrawlView, inspectionCalls, scheduleTasks } from './inspect.ts'
+import { publicSeeds, readSeeds, seedRecords, writeSeeds } from './seeds.ts'
+import { agentOf, type Settings } from './settings.ts'
+import type { StreamsEvent } from './streams/events.ts'
+import { createStreams, type Streams } from './streams/runtime.ts'
+import { topicName, topicSpecs } from './topics.ts'
+
+export interface EmbeddedCrawlOptions {
+  readonly settings: Settings
+  /** URLs; none = go on with what the data directory holds. */
+  readonly seeds: readonly string[]
+  /** What a person should know while it runs, a sentence each. */
+  readonly onNotice?: (text: string) => void
+  readonly clock?: Clock
+  readonly faults?: Faults
+}
+
+export interface CrawlStatus {
+  readonly crawl: string
+  readonly running: boolean
+  /** URLs by `<state>/<reason>`; their sum is all that were admitted. */
+  readonly states: { readonly [stateAndReason: string]: number }
+  /** Pages that answered, whatever they said. */
+  readonly pages: number
+  readonly requests: number
+  readonly queued: number
+  /** Visits that a fetcher has. */
+  readonly inFlight: number
+  readonly hosts: number
+  readonly pagesPerSec: number
+  /** URLs that wait because something failed. */
+  readonly errors: number
+  /** Records that are written and not yet processed. */
+  readonly lag: number
+}
+
+export interface CrawlReport {
+  readonly crawl: string
+  readonly data: string
+  readonly ended: 'done' | 'interrupted' | 'duration'
+  readonly pages: number
+  readonly requests: number
+  readonly states: { readonly [stateAndReason: string]: number }
+  readonly parked: readonly ParkedReason[]
+  readonly seconds: number
+}
+
+export interface EmbeddedCrawl {
+  status(): CrawlStatus
+  /** Starts no further request, lets those under way end, keeps everything. */
+  stop(why: 'interrupted' | 'duration'): void
+  /** Resolves when the crawl has ended and all is closed; rejects when it could not go on. */
+  readonly finished: Promise<CrawlReport>
+}
+
+/** Longer than any request may take. */
+const drainTimeoutMs = 90_000
+const watchIntervalMs = 50
+const partitions = 4
+
+/**
+ * A whole crawl in this process on an embedded log: opens the data directory, starts all applications and watches for
+ * the end. Throws CommandError, with nothing changed, when it cannot start.
+ */
+export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<EmbeddedCrawl> {
+  const { settings, clock = createSystemClock() } = options
+  const seeds = readSeeds(options.seeds, settings.maxUrlLength)
+  const agent = agentOf(settings)
+  const strangers = publicSeeds(seeds)
+  if (strangers.length > 0 && !agent.hasContact) {
+    throw usageError(
+      `starting a crawl of ${strangers[0]!.host}: the public web is crawled only with a contact that its owners can reach; give --contact you@example.org (or a URL), or set WEIR_CONTACT`,
+    )
+  }
+  const startedAtMs = clock.nowMs()
+  const directory = openDataDirectory({
+    dir: settings.data,
+    crawl: settings.crawl ?? undefined,
+    ...(seeds.length === 0
+      ? {}
+      : { create: { crawl: settings.crawl ?? 'weir', partitions, createdAtMs: startedAtMs } }),
+  })
+  const closers: (() => unknown)[] = [() => directory.release()]
+  try {
+    return await start(directory, closers)
+  } catch (error) {
+    for (const close of closers.reverse()) await close()
+    throw error
+  }
+
+  async function start(directory: DataDirectory, closers: (() => unknown)[]): Promise<EmbeddedCrawl> {
+    const { crawl } = directory.crawl
+    const notice = options.onNotice ?? (() => {})
+    const faults = options.faults ?? noFaults
+    const log = await openJournal(directory, clock, faults)
+    closers.push(() => log.close())
+    if (log.recovery.droppedBytes > 0) {
+      notice(`cut off ${log.recovery.droppedBytes} bytes of an unfinished commit at the end of the journal`)
+    }
+    const topics = topicSpecs(crawl, directory.crawl.partitions)
+    await log.ensure(topics)
+    const archive = createFileArchive({
+      dir: directory.path('archive'),
+      crawl,
+      clock,
+      software: settings.userAgent,
+      ...(settings.contact === null ? {} : { operator: settings.contact }),
+      onEvent(event) {
+        if (event.kind === 'tail-cut') notice(`cut off an unfinished record at the end of ${event.file}`)
+      },
+    })
+    closers.push(() => archive.close())
+    const http = createUndiciClient({ clock, allowPrivate: settings.allowPrivate, faults })
+    closers.push(() => http.close())
+    const resolver = createSystemResolver({ clock })
+    closers.push(() => resolver.close())
+
+    const stopping = new AbortController()
+    let streams: Streams | undefined
+    const view: CrawlView = {
+      crawl,
+      partitions: directory.crawl.partitions,
+      log,
+      nowMs: () => clock.nowMs(),
+      settings,
+      store: (application, partition, name) => streams?.getStore(`${crawl}-${application}`, partition, name),
+    }
+    const tasks = () => scheduleTasks(view)
+    const processors = {
+      canonicalize: createCanonicalize({
+        discoveredTopic: topicName(crawl, 'discovered-urls'),
+        maxUrlLength: settings.maxUrlLength,
+      }),
+      dedupe: createDedupe(),
+      schedule: createSchedule({
+        fetchedTopic: topicName(crawl, 'fetched'),
+        robotsToken: agent.token,
+        minDelayMs: settings.delayMs,
+        maxDepth: settings.maxDepth,
+        ...(settings.maxPagesPerHost === null ? {} : { maxPagesPerHost: settings.maxPagesPerHost }),
+        ...(settings.maxPages === null ? {} : { pageBudget: createPageBudget(settings.maxPages, tasks) }),
+        maxVisits: settings.maxInFlight,
+        requestTimeoutMs: settings.requestTimeoutMs,
+        leasesVoidBeforeMs: startedAtMs,
+        recrawlMs: settings.recrawlIntervalS * 1000,
+      }),
+      fetch: createFetch({
+        http,
+        resolver: agent.hasContact ? resolver : privateOnly(resolver),
+        archive,
+        parse: parsePage,
+        userAgent: agent.userAgent,
+        agentToken: agent.token,
+        allowPrivate: settings.allowPrivate,
+        requestTimeoutMs: settings.requestTimeoutMs,
+        maxPageBytes: settings.maxBodyBytes,
+        faults,
+        stopping: stopping.signal,
+      }),
+    }
+    const applications = crawlApplications(crawl, processors).map((application) =>
+      application.guarantee === 'ack_on_take'
+        ? { ...application, maxInFlight: settings.maxInFlight, resume: 'end' as const }
+        : application,
+    )
+    streams = createStreams({
+      log,
+      stores: createLmdbStoreProvider({ root: directory.path('stores') }),
+      clock,
+      faults,
+      topics,
+      applications,
+      config: { instanceId: 'weir-0', deadLetterTopic: topicName(crawl, 'dead-letters') },
+      onEvent: (event) => noticeEvent(event, notice),
+    })
+    if (seeds.length > 0) {
+      const records = seedRecords(seeds, settings, startedAtMs)
+      await writeSeeds(log, crawl, directory.crawl.partitions, records, startedAtMs)
+    }
+    await streams.start()
+    const running = streams
+    closers.push(() => running.close({ drainTimeoutMs: 0 }))
+    const meter = createMeter(clock)
+    const status = (): CrawlStatus => {
+      const counts = readCounts(tasks())
+      return {
+        crawl,
+        running: true,
+        states: counts.states,
+        pages: counts.fetched,
+        requests: counts.requests,
+        queued: counts.queued,
+        inFlight: running.inFlight(`${crawl}-fetch`),
+        hosts: counts.hosts,
+        pagesPerSec: meter.rate(counts.fetched),
+        errors: troubled(counts.states),
+        lag: running.lag(),
+      }
+    }
+    const control = await startControlServer(directory.path('control.json'), {
+      ...inspectionCalls(view),
+      status: async () => status(),
+    })
+    closers.push(() => control.close())
+
+    let ended: CrawlReport['ended'] | undefined
+    let stop: (why: 'interrupted' | 'duration') => void = () => {}
+    const asked = new Promise<void>((resolve) => {
+      stop = (why) => {
+        ended ??= why
+        resolve()
+      }
+    })
+    const isDone = () => running.settled() && isIdle(tasks(), clock.nowMs(), settings.patienceS * 1000)
+    const finished = watch()
+    // Whoever asks for `finished` later still gets the error.
+    finished.catch(() => {})
+    return { status, stop, finished }
+
+    async function watch(): Promise<CrawlReport> {
+      const timer =
+        settings.durationS === null ? undefined : clock.setTimer(settings.durationS * 1000, () => stop('duration'))
+      try {
+        const error = await Promise.race([whenDone(), asked, running.failed.then((error) => ({ error }))])
+        if (error !== undefined) throw stopped(error.error)
+        ended ??= 'done'
+        stopping.abort()
+        await drained()
+        const counts = readCounts(tasks())
+        const report: CrawlReport = {
+          crawl,
+          data: settings.data,
+          ended,
+          pages: counts.fetched,
+          requests: counts.requests,
+          states: counts.states,
+          parked: parkedByReason(tasks()),
+          seconds: (clock.nowMs() - startedAtMs) / 1000,
+        }
+        return report
+      } finally {
+        timer?.cancel()
+        for (const close of closers.splice(0).reverse()) await close()
+      }
+    }
+
+    async function whenDone(): Promise<undefined> {
+      while (ended === undefined && !isDone()) await sleep()
+    }
+
+    /** What is under way has ended, and schedule knows of it. */
+    async function drained(): Promise<void> {
+      const untilMs = clock.monotonicMs() + drainTimeoutMs
+      while (clock.monotonicMs() < untilMs && running.state() === 'RUNNING' && !running.settled()) await sleep()
+    }
+
+    function sleep(): Promise<void> {
+      return new Promise((resolve) => {
+        clock.setTimer(watchIntervalMs, resolve)
+      })
+    }
+  }
+}
+
+async function openJournal(directory: DataDirectory, clock: Clock, faults: Faults): Promise<EmbeddedLog> {
+  try {
+    return await openEmbeddedLog({ dir: directory.path('log'), clock, faults })
+  } catch (error) {
+    if (error instanceof LogError) {
+      throw dataDirectoryError(error.code, `opening the data directory ${directory.dir}: ${error.message}`, {
+        cause: error,
+      })
+    }
+    throw error
+  }
+}
+
+/** Without a contact nothing public is connected to, wherever links lead. */
+function privateOnly(resolver: Resolver): Resolver {
+  return {
+    resolve(host, done) {
+      resolver.resolve(host, (result) => {
+        if (result.kind === 'error') return done(result)
+        done({ ...result, addresses: result.addresses.filter((address) => !isPublicAddress(address)) })
+      })
+    },
+    close: () => resolver.close(),
+  }
+}
+
+/** Parked for a reason that lies with a server, and pages that failed. */
+function troubled(states: CrawlStatus['states']): number {
+  const reasons = ['parked/robots-unreachable', 'parked/dns', 'parked/back-off', 'known/failed']
+  return reasons.reduce((sum, reason) => sum + (states[reason] ?? 0), 0)
+}
+
+/** Pages a second over the last few seconds. */
+function createMeter(clock: Clock): { rate(pages: number): number } {
+  const windowMs = 5000
+  const samples: { atMs: number; pages: number }[] = []
+  return {
+    rate(pages) {
+      const atMs = clock.monotonicMs()
+      samples.push({ atMs, pages })
+      while (samples.length > 2 && samples[0]!.atMs < atMs - windowMs) samples.shift()
+      const first = samples[0]!
+      return atMs > first.atMs ? ((pages - first.pages) * 1000) / (atMs - first.atMs) : 0
+    },
+  }
+}
+
+function noticeEvent(event: StreamsEvent, notice: (text: string) => void): void {
+  switch (event.kind) {
+    case 'dead-letter':
+      notice(
+        `a record of ${event.topic} (partition ${event.partition}, offset ${event.offset}) could not be processed and is in the dead letters: ${messageOf(event.error)}`,
+      )
+      break
+    case 'task-stopped':
+      notice(`task ${event.taskId} of ${event.applicationId} has stopped: ${messageOf(event.error)}`)
+      break
+    case 'work-failed':
+      notice(`a visit failed inside the crawler (${event.applicationId}): ${messageOf(event.error)}`)
+      break
+    case 'aborted':
+      notice(`a commit was not written and is done again: ${event.error.message}`)
+      break
+    default:
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function stopped(error: unknown): Error {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'stopped'
+  return new CommandError(code, 1, `crawling: ${messageOf(error)}; what is committed is kept`, { cause: error })
+}
