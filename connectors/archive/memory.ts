@@ -7,8 +7,8 @@ import type { Archive, ArchivedRecord, ArchiveExchange } from './types.ts'
  * An archive in memory, for tests and the simulation. It keeps the exchanges it is given, their buffers too, and makes
  * records of them when they are read. Throws what the file archive throws.
  */
-export function createMemoryArchive(options: { readonly crawl: string }): Archive {
-  const file = `${options.crawl}-memory.warc.gz`
+export function createMemoryArchive({ crawl = 'test' }: { readonly crawl?: string } = {}): Archive {
+  const file = `${crawl}-memory.warc.gz`
   const exchanges = new Map<number, { exchange: ArchiveExchange; length: number }>()
   let end = 0
   let closed = false

@@ -1,6 +1,6 @@
 /** Time is an argument: everything that asks for it or waits takes a Clock. */
 export interface Clock {
-  /** Wall clock, milliseconds since the epoch. May jump. */
+  /** Wall clock, whole milliseconds since the epoch. May jump. */
   nowMs(): number
   /** Monotonic, milliseconds, fractions allowed. Never jumps. */
   monotonicMs(): number

@@ -21,7 +21,7 @@ export function createVirtualClock(startWallMs: number): VirtualClock {
   }
 
   return {
-    nowMs: () => startWallMs + monotonicMs,
+    nowMs: () => Math.floor(startWallMs + monotonicMs),
     monotonicMs: () => monotonicMs,
     setTimer(delayMs, callback): Timer {
       const entry: Entry = { atMs: monotonicMs + Math.max(0, delayMs), order: order++, callback, cancelled: false }

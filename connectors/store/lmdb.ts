@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Database, open, type RootDatabase, TransactionFlags } from 'lmdb'
+import type { Clock, Timer } from '../clock/types.ts'
 import { checkWrite, StoreError } from './errors.ts'
 import { mergeRanges } from './merge.ts'
 import { copyBytes, createSortedMap, type SortedMap } from './sorted-map.ts'
@@ -15,6 +16,9 @@ export interface LmdbStoreOptions {
    * crash costs reading this much of the changelog again; 0 writes every `apply`, which costs a flush of the disk each.
    */
   readonly maxPendingBytes?: number
+  /** With a clock, nothing waits longer than `maxPendingMs` (default 1 s), so a crash loses no more than that. */
+  readonly clock?: Clock
+  readonly maxPendingMs?: number
 }
 
 /**
@@ -44,10 +48,11 @@ export function createLmdbStoreProvider(options: LmdbStoreOptions): StoreProvide
 
 const checkpointName = '__checkpoint'
 const checkpointKey = Buffer.from('checkpoint')
-// Before the first entry in order: lmdb's default start for binary keys.
+// The first of all keys; the empty one is none.
 const firstKey = Buffer.from([0])
 const maxDatabases = 64
 const defaultMaxPendingBytes = 1024 * 1024
+const defaultMaxPendingMs = 1_000
 // Ranges are read in pieces: a short one reads little, a long one makes few calls.
 const firstPiece = 8
 const largestPiece = 256
@@ -63,9 +68,10 @@ function openTask(
   name: string,
   path: string,
   stores: readonly string[],
-  { mapSizeBytes, maxPendingBytes = defaultMaxPendingBytes }: LmdbStoreOptions,
+  options: LmdbStoreOptions,
   onClose: () => void,
 ): TaskStore {
+  const { mapSizeBytes, maxPendingBytes = defaultMaxPendingBytes, maxPendingMs = defaultMaxPendingMs, clock } = options
   const root: RootDatabase<Buffer, Buffer> = open({
     path,
     noSubdir: false,
@@ -80,6 +86,7 @@ function openTask(
   let pending = new Map<string, Pending>()
   let pendingBytes = 0
   let isPending = false
+  let timer: Timer | undefined
   // Counts what changes the stores or where their entries are: an iterator that sees another number starts again behind
   // its last key.
   let version = 0
@@ -107,6 +114,8 @@ function openTask(
     pending = new Map()
     pendingBytes = 0
     isPending = false
+    timer?.cancel()
+    timer = undefined
     version++
   }
 
@@ -199,6 +208,7 @@ function openTask(
       isPending = true
       version++
       if (pendingBytes >= maxPendingBytes) writePending()
+      else timer ??= clock?.setTimer(maxPendingMs, writePending)
     },
     async sync() {
       checkOpen()
@@ -247,13 +257,15 @@ function* forward(
 
 function* backward(database: Bytes, from: Uint8Array | undefined, to: Uint8Array | undefined): Entries {
   let start = to && asBuffer(to)
+  const end = from === undefined || from.length === 0 ? firstKey : asBuffer(from)
   for (let limit = firstPiece; ; limit = Math.min(4 * limit, largestPiece)) {
     // Backwards lmdb begins at `start` itself, which is not wanted here, and would leave `end` out, which is.
     const piece = [
       ...database.getRange({
         reverse: true,
         ...(start === undefined ? {} : { start, exclusiveStart: true }),
-        ...(from === undefined || from.length === 0 ? {} : { end: asBuffer(from), inclusiveEnd: true }),
+        end,
+        inclusiveEnd: true,
         limit,
       }),
     ]

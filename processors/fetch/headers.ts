@@ -112,8 +112,6 @@ export function responseHead(response: {
   readonly httpVersion: string
   readonly headers: HeaderPairs
 }): Buffer {
-  // The archive's grammar is HTTP/1.1's, as for all WARC files.
-  const version = response.httpVersion === '2' ? '1.1' : response.httpVersion
   const fields = response.headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return Buffer.from(`HTTP/${version} ${response.status} ${response.statusText}\r\n${fields}\r\n`, 'latin1')
+  return Buffer.from(`HTTP/${response.httpVersion} ${response.status} ${response.statusText}\r\n${fields}\r\n`, 'latin1')
 }

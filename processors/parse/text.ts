@@ -31,12 +31,12 @@ export interface TextOptions {
   readonly maxTextBytes: number
 }
 
-export const minBlockWords = 10
+const minBlockWords = 10
 const maxLinkShare = 0.5
 const maxPendingBlocks = 3
 const minArticleWords = 50
 const minArticleShare = 0.25
-const maxOpenElements = 1_024
+const maxOpenElements = 512
 
 export function createTextCollector(options: TextOptions): TextCollector {
   const { maxTextBytes } = options

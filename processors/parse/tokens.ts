@@ -121,7 +121,7 @@ function finishLow(a: number, b: number): number {
   return x ^ (x >>> 15)
 }
 
-export const longNumberDigits = 5
+const longNumberDigits = 5
 
 const seedA = 0x2f0b4c47
 const seedB = 0x7d1e9b35

@@ -155,6 +155,8 @@ function validator(value: string | null): string | null {
 function applyRobots(turn: Turn, key: string, outcome: Fetched): void {
   const { lease, origins } = turn.host
   observe(turn, outcome)
+  // A redirect that the fetcher follows within the visit: the entry's own outcome is still to come.
+  if (outcome.reason === 'hop') return
   const isOurs = isCurrent(turn, outcome) && lease!.visitKind === 'robots'
   const origin = isOurs ? origins[lease!.origins[outcome.index] ?? -1] : undefined
   if (origin === undefined || !closeEntry(turn, outcome.index, null)) {

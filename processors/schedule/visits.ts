@@ -22,6 +22,9 @@ export function serve(turn: Turn): void {
   if (notBefore > horizon) return
   if (host.park !== null) {
     if (host.park.until > horizon) return
+    // A park that ends within the look-ahead is over, its time is kept: the next visit may be one that asks the host
+    // for nothing (resolve), and the one after that must still wait.
+    host.holdUntil = Math.max(host.holdUntil, host.park.until)
     notBefore = Math.max(notBefore, host.park.until)
     host.park = null
     turn.policyChanged = true

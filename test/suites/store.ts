@@ -71,6 +71,12 @@ export function storeSuite(suite: StoreSuite): void {
       [...store.range('a', undefined, undefined)].map(([k]) => [...k]),
       [[0], [0, 255, 0, 128]],
     )
+    assert.deepEqual(
+      [...store.range('a', undefined, undefined, true)].map(([k]) => [...k]),
+      [[0, 255, 0, 128], [0]],
+    )
+    assert.equal([...store.range('a', new Uint8Array(0), undefined, true)].length, 2)
+    assert.equal([...store.range('a', new Uint8Array(0), undefined)].length, 2)
   })
 
   run('ranges are in byte order, from inclusive, to exclusive, both ways', (store) => {

@@ -66,6 +66,7 @@ function bodyOf(key: string, record: ArchivedRecord, maxBodyBytes: number): Prom
   const fields = record.headers.filter(([name]) => name.toLowerCase() === 'content-encoding').map(([, value]) => value)
   const codings = contentCodings(fields)
   if (codings === null) throw new CommandError('coding', 1, `decoding ${key}: unknown coding ${fields.join(', ')}`)
+  if (codings.length === 0) return Promise.resolve(record.rawBody)
   const decoder = createBodyDecoder(codings, maxBodyBytes, () => {})
   decoder.push(record.rawBody)
   return new Promise((resolve) => {

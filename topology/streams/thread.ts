@@ -1,11 +1,11 @@
 import type { Clock } from '../../connectors/clock/types.ts'
-import type { Batch, Ends, GroupOffsets, Input, Lane, Outcome, Partition } from '../../connectors/log/types.ts'
+import type { Batch, Ends, Input, Lane, Partition } from '../../connectors/log/types.ts'
 import type { ApplicationOptions } from './application.ts'
-import { StopProcessError, StreamsError } from './errors.ts'
-import { Outputs, type Slot } from './outputs.ts'
+import { StreamsError } from './errors.ts'
 import { type Steps, wait } from './steps.ts'
 import type { Task, TaskEnv } from './task.ts'
-import { type RunningApplication, TaskManager, type ThreadOptions } from './task-manager.ts'
+import { TaskManager, type ThreadOptions } from './task-manager.ts'
+import { ThreadUnit } from './unit.ts'
 
 /**
  * One stream thread: the tasks of all applications, one lane with one atomic unit for all of them, and a second lane
@@ -15,44 +15,35 @@ import { type RunningApplication, TaskManager, type ThreadOptions } from './task
 export class StreamThread {
   readonly manager: TaskManager
   readonly #options: ThreadOptions
-  readonly #outputs = new Outputs()
-  readonly #budget = { stagedBytes: 0 }
-  readonly #produced = new Set<string>()
+  readonly #unit: ThreadUnit
   #isRepositioned = true
-  #isCommitRequested = false
-  #isOutboxAhead = false
   #isIntakeStopped = false
-  #lastCommitMs = 0
-  #failedCommits = 0
-  /** Monotonic; while it lies ahead nothing runs: commits failed one after the other. */
-  #resumeAtMs = 0
-  #processed = 0
-  #uncommitted = 0
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: ThreadOptions) {
     this.#options = options
+    this.#unit = new ThreadUnit(options, () => this.manager)
     const { deadLetterTopic } = options.config
     const target = (name: string) => this.manager.target(name)
     const env: TaskEnv = {
       clock: options.clock,
-      outputs: this.#outputs,
-      budget: this.#budget,
+      outputs: this.#unit.outputs,
+      budget: this.#unit.budget,
       topic: target,
       get deadLetters() {
         return deadLetterTopic === undefined ? undefined : target(deadLetterTopic)
       },
       ends: (p) => this.ends(p),
       requestCommit: () => {
-        this.#isCommitRequested = true
+        this.#unit.isRequested = true
       },
       repositioned: () => {
         this.#isRepositioned = true
       },
       outboxUsed: () => {
-        this.#isOutboxAhead = true
+        this.#unit.isOutboxAhead = true
       },
-      wrote: (slots) => this.#wrote(slots),
+      wrote: (slots) => this.#unit.wrote(slots),
       fail: (error) => this.fail(error),
       onEvent: options.onEvent,
     }
@@ -61,7 +52,7 @@ export class StreamThread {
 
   /** Topics that got records from here. */
   get produced(): ReadonlySet<string> {
-    return this.#produced
+    return this.#unit.produced
   }
   get #lane(): Lane {
     return this.manager.lane
@@ -79,7 +70,7 @@ export class StreamThread {
 
   *start(): Steps<void> {
     yield* this.manager.start()
-    this.#lastCommitMs = this.#options.clock.monotonicMs()
+    this.#unit.lastCommitMs = this.#options.clock.monotonicMs()
   }
 
   /**
@@ -90,8 +81,8 @@ export class StreamThread {
     this.#check()
     const { clock, config } = this.#options
     const nowMs = clock.monotonicMs()
-    if (nowMs < this.#resumeAtMs) {
-      if (maxWaitMs > 0) yield* wait(delay(clock, Math.min(maxWaitMs, this.#resumeAtMs - nowMs)))
+    if (nowMs < this.#unit.resumeAtMs) {
+      if (maxWaitMs > 0) yield* wait(delay(clock, Math.min(maxWaitMs, this.#unit.resumeAtMs - nowMs)))
       return false
     }
     let isBusy = this.#punctuate(nowMs)
@@ -99,7 +90,7 @@ export class StreamThread {
     if (!this.#mayProcess(nowMs)) {
       this.#prepareLane(nowMs)
       let batches = yield* wait(this.#lane.poll(config.maxPollBytes, 0))
-      if (batches.length === 0 && !isBusy && !this.#outputWaits()) {
+      if (batches.length === 0 && !isBusy && !this.#unit.outputWaits()) {
         const waitMs = Math.min(maxWaitMs, this.nextDueMs() - clock.monotonicMs())
         if (waitMs > 0) batches = yield* wait(this.#lane.poll(config.maxPollBytes, waitMs))
         this.#check()
@@ -108,16 +99,16 @@ export class StreamThread {
       if (!isDrained) isBusy = true
       this.#deliver(batches)
     }
-    const processed = this.#processed
+    const processed = this.#unit.processed
     this.#process()
-    if (this.#processed > processed) isBusy = true
-    const isDue = this.#isCommitRequested || clock.monotonicMs() >= this.#lastCommitMs + config.commitIntervalMs
-    if (this.#takesWait() || isDue || (isDrained && isEager)) {
-      if (yield* this.#commitTakes()) isBusy = true
+    if (this.#unit.processed > processed) isBusy = true
+    const isDue = this.#unit.isRequested || clock.monotonicMs() >= this.#unit.lastCommitMs + config.commitIntervalMs
+    if (this.#unit.takesWait() || isDue || (isDrained && isEager)) {
+      if (yield* this.#unit.commitTakes()) isBusy = true
     }
-    const isFull = this.#budget.stagedBytes + this.#outputs.bytes >= config.maxStagedBytes
-    if (isFull || isDue || (isDrained && (isEager || this.#outputWaits()))) {
-      if (yield* this.#commit()) isBusy = true
+    const isFull = this.#unit.isFull
+    if (isFull || isDue || (isDrained && (isEager || this.#unit.outputWaits()))) {
+      if (yield* this.#unit.commit()) isBusy = true
     }
     return isBusy
   }
@@ -125,9 +116,9 @@ export class StreamThread {
   /** Monotonic: when `step` has something to do without new input; infinity = never. */
   nextDueMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
-    if (nowMs < this.#resumeAtMs) return this.#resumeAtMs
+    if (nowMs < this.#unit.resumeAtMs) return this.#unit.resumeAtMs
     let due = Number.POSITIVE_INFINITY
-    const commitMs = this.#lastCommitMs + this.#options.config.commitIntervalMs
+    const commitMs = this.#unit.lastCommitMs + this.#options.config.commitIntervalMs
     for (const { tasks } of this.manager.applications) {
       for (const task of tasks) {
         if (task.status === 'running') {
@@ -147,7 +138,7 @@ export class StreamThread {
 
   /** Everything read = the end, nothing staged, nothing in flight, no position uncommitted. */
   settled(): boolean {
-    if (!this.#outputs.isEmpty || this.manager.outbox?.isIdle === false) return false
+    if (!this.#unit.outputs.isEmpty || this.manager.outbox?.isIdle === false) return false
     for (const { tasks, stage } of this.manager.applications) {
       if (stage !== undefined && stage.inFlight > 0) return false
       for (const task of tasks) {
@@ -174,8 +165,8 @@ export class StreamThread {
       application.stage.dropTakes(0)
       yield* this.manager.positionTasks(application)
     }
-    yield* this.#commitTakes()
-    yield* this.#commit()
+    yield* this.#unit.commitTakes()
+    yield* this.#unit.commit()
     for (const task of this.manager.tasks()) task.close()
     if (this.manager.outbox !== undefined) yield* this.manager.outbox.settled()
     yield* this.manager.release()
@@ -193,15 +184,15 @@ export class StreamThread {
    */
   *restart(applicationId?: string): Steps<void> {
     this.#failure = undefined
-    this.#resumeAtMs = 0
-    const isStaged = !this.#outputs.isEmpty || this.#budget.stagedBytes > 0
+    this.#unit.resumeAtMs = 0
+    const isStaged = !this.#unit.isEmpty
     for (const application of this.manager.applications) {
       const isNamed = applicationId === undefined || application.options.applicationId === applicationId
       if (!isNamed && !(isStaged && application.stage === undefined)) continue
       application.startedAt.clear()
       yield* this.manager.initTasks(application)
     }
-    this.#outputs.clear()
+    this.#unit.outputs.clear()
   }
 
   #check(): void {
@@ -271,124 +262,13 @@ export class StreamThread {
     for (const { tasks } of this.manager.applications) {
       for (const task of tasks) {
         for (let n = 1; this.#isOpen(task, untilMs - config.sliceMs) && task.processNext(); n++) {
-          this.#processed++
-          this.#uncommitted++
-          if (this.#isCommitRequested) return
-          if (this.#budget.stagedBytes + this.#outputs.bytes >= config.maxStagedBytes) return
+          this.#unit.processed++
+          if (this.#unit.isRequested) return
+          if (this.#unit.isFull) return
           if (n % recordsPerTimeCheck === 0 && clock.monotonicMs() >= untilMs) return
         }
       }
     }
-  }
-
-  #takesWait(): boolean {
-    for (const { stage } of this.manager.applications) if (stage !== undefined && stage.taken > 0) return true
-    return false
-  }
-
-  /** Something that others wait for is not committed. */
-  #outputWaits(): boolean {
-    return !this.#outputs.isEmpty || this.#budget.stagedBytes > 0 || this.#isCommitRequested || this.#takesWait()
-  }
-
-  /**
-   * The atomic unit of all tasks: flush, outputs and changelogs, offsets with epochs; when it is committed the staged
-   * writes go into the local stores. False: there was nothing to commit.
-   */
-  *#commit(): Steps<boolean> {
-    const { clock, faults, onEvent } = this.#options
-    const startedMs = clock.monotonicMs()
-    const applications = this.manager.applications.filter((a) => a.stage === undefined)
-    this.#lastCommitMs = startedMs
-    this.#isCommitRequested = false
-    for (const { tasks } of applications) for (const task of tasks) task.flush()
-    for (const { tasks } of applications) for (const task of tasks) task.appendChangelogs()
-    const groups = offsetsOf(applications)
-    if (this.#outputs.isEmpty && groups.length === 0) return false
-    const bytes = this.#outputs.bytes
-    const outcome = yield* this.#commitUnit(groups)
-    if (outcome.kind !== 'committed') {
-      yield* this.#recover(outcome, applications)
-      return true
-    }
-    faults.hit('committed')
-    this.#failedCommits = 0
-    this.#wrote(this.#outputs.slots())
-    this.#outputs.clear()
-    for (const { tasks } of applications) for (const task of tasks) applyTo(task, outcome.ends)
-    markCommitted(applications, groups)
-    onEvent({
-      kind: 'committed',
-      records: this.#uncommitted,
-      bytes,
-      durationMs: clock.monotonicMs() - startedMs,
-    })
-    this.#uncommitted = 0
-    return true
-  }
-
-  *#commitUnit(groups: readonly GroupOffsets[]): Steps<Outcome> {
-    const unit = this.#lane.begin('atomic')
-    try {
-      this.#outputs.appendTo(unit)
-      yield* wait(unit.flush())
-    } catch (error) {
-      yield* wait(unit.abort())
-      throw error
-    }
-    return yield* wait(unit.commit(groups))
-  }
-
-  /**
-   * Offsets of async applications, in a unit of their own; then the work that was taken may start. What their
-   * processors forwarded themselves is durable before. False: there was nothing to commit.
-   */
-  *#commitTakes(): Steps<boolean> {
-    const applications = this.manager.applications.filter((a) => a.stage !== undefined)
-    if (applications.length === 0) return false
-    for (const { tasks } of applications) for (const task of tasks) task.flush()
-    if (this.#isOutboxAhead) yield* this.manager.outbox!.settled()
-    this.#isOutboxAhead = false
-    const groups = offsetsOf(applications)
-    if (groups.length === 0) return false
-    const outcome = yield* wait(this.#lane.begin('idempotent').commit(groups))
-    if (outcome.kind !== 'committed') {
-      yield* this.#recover(outcome, applications)
-      return true
-    }
-    this.#failedCommits = 0
-    markCommitted(applications, groups)
-    if (this.#takesWait()) this.#options.faults.hit('visit-committed')
-    for (const { stage } of applications) stage!.startTaken()
-    return true
-  }
-
-  /** The unit is not in the log: back to what is. Atomic tasks begin anew; async ones drop what they took. */
-  *#recover(
-    outcome: Exclude<Outcome, { kind: 'committed' }>,
-    applications: readonly RunningApplication[],
-  ): Steps<void> {
-    const { clock, onEvent } = this.#options
-    if (outcome.kind === 'fatal') throw outcome.error
-    onEvent(outcome)
-    this.#outputs.clear()
-    if (outcome.kind === 'fenced') {
-      if (outcome.by === 'producer') yield* this.manager.openLanes()
-      for (const application of applications) yield* this.manager.join(application)
-    }
-    for (const application of applications) {
-      if (application.stage === undefined) {
-        yield* this.manager.initTasks(application)
-        continue
-      }
-      // Work under way is committed and goes on, so its processors live on too.
-      application.stage.dropTakes(0)
-      yield* this.manager.positionTasks(application)
-    }
-    this.#uncommitted = 0
-    const delayMs = this.#failedCommits === 0 ? 0 : Math.min(100 * 2 ** (this.#failedCommits - 1), 10_000)
-    this.#failedCommits++
-    this.#resumeAtMs = clock.monotonicMs() + delayMs
   }
 
   #workFailed(application: ApplicationOptions, error: unknown): void {
@@ -400,55 +280,10 @@ export class StreamThread {
         error,
       })
   }
-
-  #wrote(slots: readonly Slot[]): void {
-    for (const { to } of slots) this.#produced.add(to.topic)
-  }
 }
 
 const recordsPerTimeCheck = 64
 
 function delay(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => clock.setTimer(delayMs, resolve))
-}
-
-function offsetsOf(applications: readonly RunningApplication[]): GroupOffsets[] {
-  const groups: GroupOffsets[] = []
-  for (const { options, epoch, tasks } of applications) {
-    let offsets: Map<Input, { next: number }> | undefined
-    for (const task of tasks) {
-      for (const input of task.options.inputs) {
-        if (input.isDirty) (offsets ??= new Map()).set(input.input, { next: input.next })
-      }
-    }
-    if (offsets !== undefined) groups.push({ group: options.applicationId, epoch, offsets })
-  }
-  return groups
-}
-
-function markCommitted(applications: readonly RunningApplication[], groups: readonly GroupOffsets[]): void {
-  for (const { options, tasks, startedAt } of applications) {
-    const offsets = groups.find((g) => g.group === options.applicationId)?.offsets
-    if (offsets === undefined) continue
-    for (const task of tasks) {
-      for (const input of task.options.inputs) {
-        const sent = offsets.get(input.input)
-        if (sent === undefined) continue
-        input.committed = sent.next
-        if (options.resume === 'end') startedAt.set(input.input, sent.next)
-      }
-    }
-  }
-}
-
-/** The changelog has it already: a store that refuses it now is restored at the next start. */
-function applyTo(task: Task, ends: ReadonlyMap<Partition, number>): void {
-  try {
-    task.applyStaged(ends)
-  } catch (cause) {
-    throw new StopProcessError(`applying committed writes to the store of task ${task.name}: ${String(cause)}`, {
-      code: 'store-apply',
-      cause,
-    })
-  }
 }

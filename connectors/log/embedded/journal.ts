@@ -194,7 +194,8 @@ export function openJournal({ dir, files, io, faults, maxFileBytes, cacheBytes }
       if (isClosed) return
       isClosed = true
       try {
-        if (syncedTo < end || isSyncing) await sync()
+        // What broke it has been told to those whom it concerns.
+        if (broken === undefined && (syncedTo < end || isSyncing)) await sync()
       } finally {
         for (const { fd } of files) closeSync(fd)
       }

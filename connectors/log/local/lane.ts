@@ -5,16 +5,18 @@ import { createReader, type Reader } from './reader.ts'
 import type { PartitionLog } from './storage.ts'
 import { createUnit, type UnitOwner } from './unit.ts'
 
-type Cursor = {
-  readonly input: Input
-  readonly reader: Reader
-  isPaused: boolean
+type Cursor = { readonly input: Input; readonly reader: Reader; isPaused: boolean }
+type Waiting = {
+  readonly maxBytes: number
+  readonly timer: Timer
+  readonly resolve: (batches: readonly Batch[]) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** What a lane needs of its log. */
 export interface LaneOwner extends Omit<UnitOwner, 'ended'> {
   readonly clock: Clock
-  /** Throws LogError `closed` when the log or the lane's hold on its id has ended. */
+  /** Throws LogError `closed` when the log or the lane is closed. */
   check(doing: string): void
   closed(): void
 }
@@ -28,13 +30,7 @@ export function createLane(id: string, owner: LaneOwner): LocalLane {
   const cursors = new Map<Input, Cursor>()
   let order: Cursor[] = []
   let first = 0
-  let waiting:
-    | {
-        maxBytes: number
-        timer: Timer
-        answer: (batches: readonly Batch[]) => void
-      }
-    | undefined
+  let waiting: Waiting | undefined
   let unitIsOpen = false
   let closed = false
   const arena = { buffer: Buffer.alloc(0) }
@@ -45,37 +41,48 @@ export function createLane(id: string, owner: LaneOwner): LocalLane {
     },
   }
 
-  /** Takes turns: each poll begins one input further, so that a full one cannot starve the others. */
+  /**
+   * Inputs take turns, a batch each, and each poll begins one further: so a full one cannot starve the others, and
+   * what was committed together is read together, while its part of the journal is at hand.
+   */
   function take(maxBytes: number): Batch[] {
     const batches: Batch[] = []
-    let left = maxBytes
     const count = order.length
-    for (let n = 0; n < count; n++) {
-      const { reader, isPaused } = order[(first + n) % count]!
-      if (isPaused) continue
-      while (left > 0 || batches.length === 0) {
-        const batch = reader.next(left, batches.length === 0)
-        if (batch === undefined) break
-        left -= reader.lastBytes
-        batches.push(batch)
+    let left = maxBytes
+    for (let n = first, idle = 0; idle < count && (left > 0 || batches.length === 0); n = (n + 1) % count) {
+      const { reader, isPaused } = order[n]!
+      const batch = isPaused ? undefined : reader.next(left, batches.length === 0)
+      if (batch === undefined) {
+        idle++
+        continue
       }
+      idle = 0
+      left -= reader.lastBytes
+      batches.push(batch)
     }
     if (batches.length > 0) first = (first + 1) % count
     return batches
   }
 
   function answer(batches: readonly Batch[]): void {
-    if (waiting === undefined) return
-    const { timer, answer } = waiting
+    const poll = waiting
     waiting = undefined
-    timer.cancel()
-    answer(batches)
+    poll?.timer.cancel()
+    poll?.resolve(batches)
   }
 
   function answerIfAny(): void {
     if (waiting === undefined) return
-    const batches = take(waiting.maxBytes)
-    if (batches.length > 0) answer(batches)
+    try {
+      const batches = take(waiting.maxBytes)
+      if (batches.length > 0) answer(batches)
+    } catch (error) {
+      // Of the reader's own doing: it must not reach whoever committed.
+      const { timer, reject } = waiting
+      waiting = undefined
+      timer.cancel()
+      reject(error)
+    }
   }
 
   const lane: LocalLane = {
@@ -106,12 +113,9 @@ export function createLane(id: string, owner: LaneOwner): LocalLane {
       if (waiting !== undefined) throw new Error(`polling lane ${id} twice at a time`)
       const batches = take(maxBytes)
       if (batches.length > 0 || maxWaitMs <= 0) return batches
-      return new Promise((resolve) => {
-        waiting = {
-          maxBytes,
-          answer: resolve,
-          timer: owner.clock.setTimer(maxWaitMs, () => answer([])),
-        }
+      return new Promise((resolve, reject) => {
+        const timer = owner.clock.setTimer(maxWaitMs, () => answer([]))
+        waiting = { maxBytes, timer, resolve, reject }
       })
     },
     ends(p) {

@@ -23,6 +23,7 @@ export function createHtmlHandler(): ContentHandler {
   const facts = createFactsCollector()
   /** Value ranges of the current start tag's attributes by id: start and end; start -1 = absent. */
   const ranges = new Int32Array(2 * attributeNames.length)
+  let dirty = true
   let page: Buffer = Buffer.alloc(0)
 
   return {
@@ -67,7 +68,6 @@ export function createHtmlHandler(): ContentHandler {
         if (kind === tokenKinds.start) {
           const attributes = w + 4
           w = attributes + attributeWords * tape[w + 3]!
-          ranges.fill(-1)
           readAttributes(tape, attributes, w)
           if (tag === tags.svg) inSvg = true
           if (tag === tags.template && has(names.shadowrootmode)) continue
@@ -118,6 +118,8 @@ export function createHtmlHandler(): ContentHandler {
   }
 
   function readAttributes(tape: Int32Array, from: number, to: number): void {
+    if (dirty) ranges.fill(-1)
+    dirty = from < to
     for (let w = from; w < to; w += attributeWords) {
       const at = 2 * tape[w]!
       if (ranges[at] !== -1) continue

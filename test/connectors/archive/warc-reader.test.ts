@@ -66,14 +66,17 @@ test('a file that is one single member has its records, none of which can be poi
   assert.ok(records.every((r) => !r.wholeMember))
 })
 
-test('digests of others are met', { skip }, () => {
+test('the blocks of others have the digests that they say', { skip }, () => {
   const { records } = readAll(join(data, 'example-iana.org-chunked.warc'))
-  const response = records.find((r) => r.type === 'response')!
-  const digest = createHash('sha1').update(response.block).digest()
-  const label = headerOf(response.headers, 'warc-block-digest')
-  assert.ok(label === undefined || label.startsWith('sha1:'))
-  assert.equal(digest.length, 20)
-  assert.equal(parseHttpResponse(response.block).status, 200)
+  const withDigest = records.filter((r) => headerOf(r.headers, 'warc-block-digest') !== undefined)
+  assert.deepEqual(
+    withDigest.map((r) => r.type),
+    ['response', 'request'],
+  )
+  for (const record of withDigest) {
+    const digest = createHash('sha1').update(record.block).digest('hex')
+    assert.equal(headerOf(record.headers, 'WARC-Block-Digest'), `sha1:${digest}`)
+  }
 })
 
 test('W3: a target with spaces, and a Content-Length that is not that of the block', {
@@ -87,7 +90,7 @@ test('W3: a target with spaces, and a Content-Length that is not that of the blo
   assert.match(cut.error!.message, /1197.*Content-Length/)
   assert.equal((cut.error as Error & { code: string }).code, 'malformed')
   const chunks = readAll(join(data, 'example-wrong-chunks.warc.gz'))
-  assert.ok(chunks.records.length >= 1 || chunks.error !== null)
+  assert.match(chunks.error!.message, /a record in the gzip member at 0 is cut/)
 })
 
 test('what is not a record ends the reading with an error, at once and within bounds', () => {

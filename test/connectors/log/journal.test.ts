@@ -9,11 +9,9 @@ import { type JournalIo, nodeIo } from '../../../connectors/log/embedded/io.ts'
 import { type EmbeddedLog, openEmbeddedLog } from '../../../connectors/log/embedded/open.ts'
 import type { Lane, Log } from '../../../connectors/log/types.ts'
 import { append, commitValues, offsets, openTopics, toolEpoch, valuesOf } from '../../suites/log/harness.ts'
-import { embeddedHarness, journalBytes, journalNames } from './embedded-harness.ts'
+import { embeddedHarness, journalBytes, journalNames, unsafeIo } from './embedded-harness.ts'
 
 const firstFile = '00000000000000000000.log'
-/** The tests that open a journal a thousand times need no disk that is safe. */
-const unsafeIo: JournalIo = { ...nodeIo, datasync: (_fd, done) => setImmediate(done, null) }
 
 /** A journal with one frame for each of the topics and one for each value, in order, as bytes. */
 async function journalOf(values: readonly string[]): Promise<{ bytes: Buffer; frames: number[] }> {
@@ -221,6 +219,8 @@ test('a frame knows only those as durable that were written before the sync bega
     for (const sync of held.splice(0)) sync()
     assert.deepEqual(await Promise.all([during, whole]), [2, 3])
   } finally {
+    holds = false
+    for (const sync of held.splice(0)) sync()
     await harness.close()
   }
 })

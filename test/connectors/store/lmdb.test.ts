@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { createVirtualClock } from '../../../connectors/clock/virtual.ts'
 import { createLmdbStoreProvider } from '../../../connectors/store/lmdb.ts'
 import type { StoreProvider, Write } from '../../../connectors/store/types.ts'
 import { xxh64 } from '../../../schemas/hash.ts'
@@ -24,6 +25,30 @@ for (const maxPendingBytes of [0, 300, undefined]) {
     },
   })
 }
+
+test('with a clock, nothing waits longer than a second to be written', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'weir-store-'))
+  const clock = createVirtualClock(0)
+  const store = createLmdbStoreProvider({ root, clock }).open('app', '0_0', ['a'])
+  // lmdb shares an environment within a process: the other provider sees what is written, and that alone.
+  const onDisk = createLmdbStoreProvider({ root }).open('app', '0_0', ['a'])
+  const seen = (key: string): boolean => onDisk.get('a', Buffer.from(key)) !== undefined
+  store.apply([['a', Buffer.from('k1'), Buffer.from('v')]], new Map())
+  clock.advanceTo(900)
+  store.apply([['a', Buffer.from('k2'), Buffer.from('v')]], new Map())
+  assert.deepEqual([seen('k1'), seen('k2')], [false, false])
+  clock.advanceTo(1_000)
+  // Its reads are of one moment for as long as this turn lasts.
+  await setTimeout(1)
+  assert.deepEqual([seen('k1'), seen('k2')], [true, true])
+  assert.equal(clock.nextTimerMs(), undefined)
+  store.apply([['a', Buffer.from('k3'), Buffer.from('v')]], new Map())
+  assert.equal(clock.nextTimerMs(), 2_000)
+  await store.close()
+  assert.equal(clock.nextTimerMs(), undefined)
+  await onDisk.close()
+  rmSync(root, { recursive: true, force: true })
+})
 
 test('an apply that fails half-way leaves nothing behind', async () => {
   const root = mkdtempSync(join(tmpdir(), 'weir-store-'))

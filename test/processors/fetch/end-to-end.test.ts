@@ -32,7 +32,7 @@ test('resolve, robots and pages against a server, with the archive and the parse
   const clock = createSystemClock()
   const http = createUndiciClient({ clock, allowPrivate: true })
   const resolver = createSystemResolver({ clock })
-  const archive = createMemoryArchive()
+  const archive = createMemoryArchive({ crawl: 'test' })
   const task = openTask(clock, {
     http,
     resolver,

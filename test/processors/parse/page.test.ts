@@ -223,3 +223,42 @@ test('parsing is a function of its input: nothing stays from the page before', (
   parse(first)
   assert.deepEqual(parse(second), before)
 })
+
+test('hostile pages take linear time', () => {
+  const deep = `<section><template>${'<div>'.repeat(500)}`
+  for (const [before, piece] of [
+    ['', '<a href=x>'],
+    ['', '<div>'],
+    ['', '</div>'],
+    [deep, '</section>'],
+    ['', '<template>'],
+    ['', '<nav>'],
+    ['', '<p>a'],
+    ['', '&amp;'],
+    ['<p>', '&#'],
+    ['<p>&#', '9'],
+    ['<p>', '\u3042'],
+    ['<title>', ' '],
+    ['<title>', '&a'],
+    ['<svg>', '<title/>'],
+    ['<meta name=robots content="', 'noindex:,'],
+    ['<meta http-equiv=refresh content="', '1.'],
+    ['<meta name=description content="', ' \t'],
+    ['<a rel="', 'a '],
+    ['<link rel=canonical href="', '\n'],
+    ['<p>', '12:'],
+    ['<p>', '1-'],
+    ['<p>', '12345 '],
+    ['<article>', '<p>ten words are enough to keep a block of text here '],
+  ] as const) {
+    const body = before + piece.repeat(Math.ceil(400_000 / piece.length))
+    const started = process.cpuUsage()
+    parse(body, [
+      ['Link', piece.repeat(20_000)],
+      ['X-Robots-Tag', piece.repeat(20_000)],
+      ['Refresh', piece.repeat(20_000)],
+    ])
+    // Quadratic time would be minutes at this size.
+    assert.ok(process.cpuUsage(started).user < 2e6, `${before.slice(0, 40)} and then ${piece}, repeated`)
+  }
+})

@@ -218,9 +218,10 @@ test('robots.txt is asked for again after 24 h', () => {
 // Leases
 
 test('a lease that nobody answers expires after deadline and skew; its URLs go back, no attempt is charged', () => {
-  const h = new Harness({ page: (_, n) => (n <= 1 ? 'silent' : {}) })
+  const h = new Harness({ page: () => 'silent' })
   h.admit(...pages('a.test', 5))
   h.run(10 * second)
+  h.web = {}
   const lost = h.visits.at(-1)!
   assert.equal(lost.visitKind, 'pages')
   assert.equal(readCounts(h.tasks).leased, 5)
@@ -270,7 +271,7 @@ test('restart with void leases: they end at the start plus one delay, nothing is
   const restartAt = h.now
   h.set({ leasesVoidBeforeMs: restartAt })
   h.web = {}
-  h.restart()
+  h.restart(true)
   h.run(3 * second)
   const next = h.visits.at(-1)!
   assert.notEqual(next.leaseId, lost.leaseId)
