@@ -76,6 +76,8 @@ export interface EmbeddedCrawl {
 
 /** Longer than any request may take. */
 const drainTimeoutMs = 90_000
+/** What our end of a response may come before the server's own, on a machine that is busy. */
+const gapMarginMs = 10
 const watchIntervalMs = 50
 const partitions = 4
 
@@ -175,6 +177,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
         allowPrivate: settings.allowPrivate,
         requestTimeoutMs: settings.requestTimeoutMs,
         maxPageBytes: settings.maxBodyBytes,
+        gapMarginMs,
         faults,
         stopping: stopping.signal,
       }),
@@ -186,7 +189,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     )
     streams = createStreams({
       log,
-      stores: createLmdbStoreProvider({ root: directory.path('stores') }),
+      stores: createLmdbStoreProvider({ root: directory.path('stores'), clock }),
       clock,
       faults,
       topics,

@@ -176,9 +176,10 @@ function open(key: string, url: URL, address: string, options: UndiciClientOptio
 
 /** What undici writes for these arguments (its client-h1.js), byte for byte; a test holds it against a server. */
 function requestHead(url: URL, headers: HttpRequest['headers']): Buffer {
-  const fields = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const connection = headers.find(([name]) => name === 'connection')?.[1] ?? 'keep-alive'
+  const fields = headers.filter(([name]) => name !== 'connection').map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.from(
-    `GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n${fields}\r\n`,
+    `GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: ${connection}\r\n${fields.join('')}\r\n`,
     'latin1',
   )
 }

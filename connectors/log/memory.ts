@@ -35,17 +35,8 @@ export interface MemoryLog extends Log {
  */
 export function createMemoryLog({ clock = createVirtualClock(0) }: MemoryLogOptions = {}): MemoryLog {
   const handles = createHandles()
-  const contents = {
-    topics: new Map(),
-    positions: new Map(),
-    generations: new Map(),
-  }
-  const log = createLocalLog({
-    clock,
-    handles,
-    storage: createMemoryStorage(handles),
-    contents,
-  })
+  const contents = { topics: new Map(), positions: new Map(), generations: new Map() }
+  const log = createLocalLog({ clock, handles, storage: createMemoryStorage(handles), contents })
   return {
     ...log,
     failNextCommit(kind, by = 'epoch') {
@@ -86,20 +77,10 @@ function createMemoryStorage(handles: Handles): Storage {
   return {
     createTopic(spec): Topic {
       const partitions: PartitionLog[] = []
-      const topic: Topic = {
-        spec,
-        info: infoOf(spec, topicCount++),
-        partitions,
-      }
+      const topic: Topic = { spec, info: infoOf(spec, topicCount++), partitions }
       for (let n = 0; n < spec.partitions; n++) {
         const chunks = createMemoryChunks()
-        const log = {
-          handle: handles.partition(spec.name, n),
-          topic,
-          chunks,
-          stable: 0,
-          end: 0,
-        }
+        const log = { handle: handles.partition(spec.name, n), topic, chunks, stable: 0, end: 0 }
         chunksOf.set(log, chunks)
         partitions.push(log)
       }

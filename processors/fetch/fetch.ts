@@ -22,7 +22,6 @@ export function createFetch(options: FetchOptions): ProcessorSupplier<string, Vi
     const open = new Set<{ stop(): void }>()
 
     function start(visit: Visit, done: () => void): void {
-      settings.faults.hit('visit-committed')
       let ended = false
       let work: { stop(): void } | null = null
       const end = (): void => {
@@ -72,6 +71,7 @@ function withDefaults(options: FetchOptions): FetchSettings {
     maxRobotsBytes: 512 * 1024,
     skewAllowanceMs: 5_000,
     lookaheadMs: 500,
+    gapMarginMs: 0,
     maxHosts: 65_536,
     faults: noFaults,
     stopping: new AbortController().signal,

@@ -113,5 +113,8 @@ export function responseHead(response: {
   readonly headers: HeaderPairs
 }): Buffer {
   const fields = response.headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return Buffer.from(`HTTP/${response.httpVersion} ${response.status} ${response.statusText}\r\n${fields}\r\n`, 'latin1')
+  return Buffer.from(
+    `HTTP/${response.httpVersion} ${response.status} ${response.statusText}\r\n${fields}\r\n`,
+    'latin1',
+  )
 }

@@ -31,6 +31,8 @@ export interface FetchOptions {
   readonly skewAllowanceMs?: number
   /** How far ahead of its time a visit may be issued by design. */
   readonly lookaheadMs?: number
+  /** Kept on top of every delay: a server may see its response end a little later than we do, and its view counts. */
+  readonly gapMarginMs?: number
   /** Hosts whose last response this fetcher remembers, to measure the gap from it. */
   readonly maxHosts?: number
   readonly faults?: Faults

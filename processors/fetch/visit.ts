@@ -32,7 +32,8 @@ export function startVisit(
   const takenAtMs = clock.monotonicMs()
   /** The deadline by the monotonic clock too: the wall clock may be set back meanwhile. */
   const deadlineMonotonicMs = takenAtMs + (visit.deadline - clock.nowMs())
-  let earliestMs = firstStartMs(gaps, visit, takenAtMs)
+  const gapMs = visit.delayMs === 0 ? 0 : visit.delayMs + settings.gapMarginMs
+  let earliestMs = firstStartMs(gaps, visit, takenAtMs, gapMs)
   let index = 0
   let hop = 0
   let url = visit.urls[0]?.fetchUrl ?? ''
@@ -89,7 +90,7 @@ export function startVisit(
       endedAtMs: Math.round(endedAtMs),
       endedMonotonicMs,
     })
-    earliestMs = endedMonotonicMs + visit.delayMs
+    earliestMs = endedMonotonicMs + gapMs
     if (outcome.kind === 'error') {
       emit(failureOf(asked(), outcome))
       proceed(visit.visitKind === 'pages' && hostErrors.has(outcome.error) ? outcome.error : null)
@@ -215,8 +216,8 @@ export function startVisit(
 }
 
 /** The earliest start of a visit's first request, by the monotonic clock. */
-function firstStartMs(gaps: Gaps, visit: Visit, takenAtMs: number): number {
+function firstStartMs(gaps: Gaps, visit: Visit, takenAtMs: number, gapMs: number): number {
   if (visit.lastEndedAt === null) return takenAtMs
   const last = gaps.last(visit.host, visit.lastEndedAt)
-  return (last?.endedMonotonicMs ?? takenAtMs) + visit.delayMs
+  return (last?.endedMonotonicMs ?? takenAtMs) + gapMs
 }

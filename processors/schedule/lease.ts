@@ -1,5 +1,5 @@
 import * as keys from './keys.ts'
-import { rules } from './options.ts'
+import { backOffMs, rules } from './options.ts'
 import { closeBit, isOpen } from './records.ts'
 import type { Turn } from './turn.ts'
 
@@ -43,7 +43,10 @@ export function closeLease(turn: Turn): void {
     desk.stores.frontier.delete(keys.leaseKey(turn.name))
     addSiteSum(turn, { pages: lease.pages, leased: -lease.size })
   }
-  if (lease.outcomes === 0) host.holdUntil = turn.now + rules.holdMs
+  host.vainVisits = lease.outcomes === 0 ? host.vainVisits + 1 : 0
+  if (host.vainVisits > 0) {
+    host.holdUntil = turn.now + backOffMs(rules.holdMs, 2, host.vainVisits, rules.maxHoldMs)
+  }
   host.lease = null
 }
 

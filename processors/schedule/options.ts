@@ -113,8 +113,9 @@ export const rules = {
   parkMs: 30 * dayMs,
   minAddressTtlMs: 5 * minuteMs,
   maxAddressTtlMs: 1 * dayMs,
-  /** Between visits in which nothing could be started: no busy loop with a fetcher that is full. */
+  /** Between visits in which nothing could be started, doubling: no busy loop with a fetcher that is full. */
   holdMs: 1 * secondMs,
+  maxHoldMs: 60 * secondMs,
   /** A host with nothing to do for this long has no record in `host-scheduled`. */
   idleMs: 60 * secondMs,
 } as const

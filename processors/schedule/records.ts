@@ -64,6 +64,8 @@ export interface HostRecord {
   dueAt: number | null
   park: Park | null
   holdUntil: number
+  /** Visits in a row in which nothing was done. */
+  vainVisits: number
   lastEndedAt: number | null
   responseMs: number | null
   latencyMs: number | null
@@ -151,6 +153,7 @@ export function newHost(site: string): HostRecord {
     dueAt: null,
     park: null,
     holdUntil: 0,
+    vainVisits: 0,
     lastEndedAt: null,
     responseMs: null,
     latencyMs: null,

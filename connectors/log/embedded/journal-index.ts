@@ -19,11 +19,7 @@ export interface JournalIndex {
 }
 
 export function createJournalIndex(handles: Handles, read: (position: number, length: number) => Buffer): JournalIndex {
-  const contents: Contents = {
-    topics: new Map(),
-    positions: new Map(),
-    generations: new Map(),
-  }
+  const contents: Contents = { topics: new Map(), positions: new Map(), generations: new Map() }
   const topics: Topic[] = []
   const numbers = new Map<string, number>()
   const chunksOf = new Map<PartitionLog, JournalChunks>()
@@ -39,13 +35,7 @@ export function createJournalIndex(handles: Handles, read: (position: number, le
     const topic: Topic = { spec, info, partitions }
     for (let n = 0; n < spec.partitions; n++) {
       const chunks = createJournalChunks(read)
-      const log = {
-        handle: handles.partition(spec.name, n),
-        topic,
-        chunks,
-        stable: 0,
-        end: 0,
-      }
+      const log = { handle: handles.partition(spec.name, n), topic, chunks, stable: 0, end: 0 }
       chunksOf.set(log, chunks)
       partitions.push(log)
     }

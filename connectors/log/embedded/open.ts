@@ -43,14 +43,7 @@ export async function openEmbeddedLog(options: EmbeddedLogOptions): Promise<Embe
   let journal: Journal | undefined
   const index = createJournalIndex(handles, (position, length) => journal!.read(position, length))
   const recovery = recoverJournal(dir, io, index.visit)
-  journal = openJournal({
-    dir,
-    files: recovery.files,
-    io,
-    faults,
-    maxFileBytes,
-    cacheBytes,
-  })
+  journal = openJournal({ dir, files: recovery.files, io, faults, maxFileBytes, cacheBytes })
   const log = createLocalLog({
     clock,
     handles,

@@ -21,12 +21,7 @@ export function createTail(maxBytes: number, blockBytes = Math.min(1 << 20, Math
     reserve(length) {
       const last = blocks.at(-1)
       if (last !== undefined && last.used + length <= last.buffer.length) target = last
-      else
-        target = {
-          buffer: Buffer.allocUnsafeSlow(Math.max(blockBytes, length)),
-          start: -1,
-          used: 0,
-        }
+      else target = { buffer: Buffer.allocUnsafeSlow(Math.max(blockBytes, length)), start: -1, used: 0 }
       return { buffer: target.buffer, at: target.used }
     },
     commit(position, length) {

@@ -81,11 +81,7 @@ export function createUnit(mode: 'atomic' | 'idempotent', owner: UnitOwner, aren
     },
 
     commit(groups) {
-      if (!isOpen)
-        return {
-          kind: 'fatal',
-          error: new LogError('closed', 'committing a unit that has ended'),
-        }
+      if (!isOpen) return { kind: 'fatal', error: new LogError('closed', 'committing a unit that has ended') }
       const refused = failure ?? owner.plannedFailure() ?? owner.refusal(groups)
       if (refused !== undefined) return end(refused)
       try {
@@ -98,11 +94,7 @@ export function createUnit(mode: 'atomic' | 'idempotent', owner: UnitOwner, aren
     },
 
     abort() {
-      if (isOpen)
-        end({
-          kind: 'aborted',
-          error: new LogError('closed', 'aborted by its owner'),
-        })
+      if (isOpen) end({ kind: 'aborted', error: new LogError('closed', 'aborted by its owner') })
     },
   }
 }

@@ -62,7 +62,10 @@ describe('undici: the request', () => {
         const response = asResponse(await exchange(client, request(server.origin + path, '127.0.0.1', { headers })))
         assert.equal(response.requestHead.toString('latin1'), heads.at(-1))
       }
-      assert.equal(heads.length, 3)
+      const headers = [['connection', 'close'] as const]
+      const closing = asResponse(await exchange(client, request(server.origin, '127.0.0.1', { headers })))
+      assert.equal(closing.requestHead.toString('latin1'), heads.at(-1))
+      assert.equal(heads.length, 4)
       assert.equal(server.connections(), 1)
       await client.close()
     })

@@ -17,11 +17,7 @@ export interface EmbeddedHarness extends LogHarness {
 }
 
 /** A disk whose syncs cost nothing, for tests that open a journal a thousand times. */
-export const unsafeIo: JournalIo = {
-  ...nodeIo,
-  datasync: (_fd, done) => setImmediate(done, null),
-  datasyncNow() {},
-}
+export const unsafeIo: JournalIo = { ...nodeIo, datasync: (_fd, done) => setImmediate(done, null), datasyncNow() {} }
 
 const onlyDurable: Tear = (bytes, durable) => bytes.subarray(0, durable)
 

@@ -52,7 +52,7 @@ export const answer = (status: number, headers: Response['headers'] = [], body =
 export function scriptedHttp(clock: VirtualClock, script: (url: string, nth: number) => Answer) {
   const started: Started[] = []
   const asked: HttpRequest[] = []
-  let open = 0
+  const open = new Set<string>()
   const client: HttpClient = {
     request(request, done) {
       const answer = script(request.url, asked.length)
@@ -68,7 +68,9 @@ export function scriptedHttp(clock: VirtualClock, script: (url: string, nth: num
           done({ kind: 'not-started' })
           return
         }
-        if (open++ > 0) throw new Error('two requests at once')
+        const { hostname } = new URL(request.url)
+        if (open.has(hostname)) throw new Error(`two requests to ${hostname} at once`)
+        open.add(hostname)
         const begun = {
           wallMs: clock.nowMs(),
           monotonicMs: clock.monotonicMs(),
@@ -82,7 +84,7 @@ export function scriptedHttp(clock: VirtualClock, script: (url: string, nth: num
         }
         started.push(entry)
         later(answer.takesMs ?? 10, () => {
-          open--
+          open.delete(hostname)
           entry.endedAtMs = clock.monotonicMs()
           done(outcomeOf(request, answer, begun, clock))
         })

@@ -393,15 +393,13 @@ describe('the archive', () => {
     assert.equal(task.out.length, 0)
   })
 
-  test('fault points: taken, then archived before the outcome', () => {
+  test('the fault point lies after the archive record and before the outcome', () => {
     const seen: string[] = []
     const task: ReturnType<typeof openFetch> = openFetch(() => html('x'), {
-      faults: {
-        hit: (point) => seen.push(`${point} ${task?.out.length ?? 0}`),
-      },
+      faults: { hit: (point) => seen.push(`${point}: ${task.archive.exchanges.length}, ${task.out.length}`) },
     })
     task.take(visitOf([entryOf('/0')]))
     task.settle()
-    assert.deepEqual(seen, ['visit-committed 0', 'warc-written 0'])
+    assert.deepEqual(seen, ['warc-written: 1, 0'])
   })
 })

@@ -189,6 +189,26 @@ describe('visits', () => {
     }
   })
 
+  test('stopping: what is open ends, nothing else starts, and the rest is named', () => {
+    const stopping = new AbortController()
+    const task = openFetch(() => html('x', { takesMs: 500 } as object), { stopping: stopping.signal })
+    task.take(visitOf(pages(3)))
+    task.take(visitOf(pages(2), { host: 'b.example', leaseId: 'b-1', lastEndedAt: startMs }))
+    task.clock.advanceTo(200)
+    stopping.abort()
+    task.settle()
+    assert.equal(task.http.started.length, 1)
+    assert.deepEqual(
+      task.fetched().map(({ key, reason, unstarted }) => [key, reason, unstarted.length]),
+      [
+        ['visit:b.example', 'stopping', 2],
+        ['http://a.example/0', null, 0],
+        ['visit:a.example', 'stopping', 2],
+      ],
+    )
+    assert.equal(task.inFlight(), 0)
+  })
+
   test('closing the task stops everything: no request, no record', () => {
     const task = openFetch(() => html('x', { takesMs: 500 } as object))
     task.take(visitOf(pages(3)))

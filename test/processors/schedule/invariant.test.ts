@@ -7,6 +7,8 @@ import { candidate, day, hour, minute, outcome, type Reply, second } from './rec
 
 const seed = Number(process.env.WEIR_TEST_SEED ?? Date.now() % 2 ** 31)
 
+/** How many answers of a run are random; a web that never gets well would only take long. */
+const troubles = 150
 const errors: FetchError[] = [
   'nxdomain',
   'servfail',
@@ -57,7 +59,12 @@ const action = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('robots' as const),
-      text: fc.constantFrom('', 'User-agent: *\nDisallow: /1', 'User-agent: *\nDisallow: /', 'User-agent: *\nDisallow: /2'),
+      text: fc.constantFrom(
+        '',
+        'User-agent: *\nDisallow: /1',
+        'User-agent: *\nDisallow: /',
+        'User-agent: *\nDisallow: /2',
+      ),
       status: fc.constantFrom(200, 200, 404, 503),
     }),
   },
@@ -78,7 +85,7 @@ test(`P1, Q7: each URL is in exactly one state after every step, whatever happen
         let asked = 0
         let robots: Reply = { status: 404 }
         const h = new Harness(
-          { page: () => answer(replies[asked++ % replies.length]!), robots: () => robots },
+          { page: () => (asked < troubles ? answer(replies[asked++ % replies.length]!) : {}), robots: () => robots },
           { maxDepth: 4, maxPagesPerHost: 40, maxPagesPerSite: 60, recrawlMs: hour },
         )
         for (const a of actions) {
@@ -119,7 +126,7 @@ test(`P1, Q7: each URL is in exactly one state after every step, whatever happen
         for (let host = 0; host < 4; host++) assert.ok(leastGapMs(h.requests, `h${host}.test`) >= 1000)
       },
     ),
-    { seed, numRuns: Number(process.env.WEIR_TEST_RUNS ?? 40), endOnFailure: false },
+    { seed, numRuns: Number(process.env.WEIR_TEST_RUNS ?? 25), endOnFailure: false },
   )
 })
 
@@ -127,7 +134,7 @@ test(`P1: whatever has happened, every URL is asked for in the end when the web 
   fc.assert(
     fc.property(fc.array(reply, { minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 20 }), (replies, n) => {
       let asked = 0
-      const h = new Harness({ page: () => answer(replies[asked++ % replies.length]!) })
+      const h = new Harness({ page: () => (asked < troubles ? answer(replies[asked++ % replies.length]!) : {}) })
       for (let i = 0; i < n; i++) {
         const url = `http://h${i % 2}.test/${i}`
         h.admit([url, candidate(url)])
@@ -138,6 +145,6 @@ test(`P1: whatever has happened, every URL is asked for in the end when the web 
       h.checkSums()
       for (const key of h.admitted) assert.equal(h.page(key).state, 'known', `${key}: ${h.page(key).evidence}`)
     }),
-    { seed, numRuns: Number(process.env.WEIR_TEST_RUNS ?? 15) },
+    { seed, numRuns: Number(process.env.WEIR_TEST_RUNS ?? 8) },
   )
 })

@@ -53,7 +53,7 @@ test('keys: a host’s ranges hold nothing of a host whose name begins alike, no
     keys.deepRange('a.test', null),
   ]
   ranges.forEach((range, i) => {
-    own.forEach((key, j) => assert.equal(inRange(key, range), i === j, `${i} ${j}`))
+    for (const [j, key] of own.entries()) assert.equal(inRange(key, range), i === j, `${i} ${j}`)
     for (const key of other) assert.ok(!inRange(key, range))
   })
   assert.ok(inRange(keys.blockedKey('a.test', 1, 2, 5, hash(9)), keys.blockedBefore('a.test', 1, 3)))

@@ -84,7 +84,10 @@ test('retry table: 404 and 410 are gone after two checks at least a day apart; t
     assert.deepEqual([soon.to, soon.inMs], ['known/missing', day - hour])
     const second = fate({ status }, page({ missing: 1, missingSince: at - day }))
     assert.deepEqual([second.to, second.inMs], ['gone/missing', 30 * day])
-    const third = fate({ status }, page({ state: 'gone', missing: 2, missingSince: at - 31 * day, recheckMs: 30 * day }))
+    const third = fate(
+      { status },
+      page({ state: 'gone', missing: 2, missingSince: at - 31 * day, recheckMs: 30 * day }),
+    )
     assert.deepEqual([third.to, third.inMs], ['gone/missing', 60 * day])
   }
 })

@@ -71,7 +71,8 @@ test('notBefore is not issued further ahead than the lookahead', () => {
     h.run(50)
     for (const v of h.visits) if (!seen.has(v.leaseId)) seen.set(v.leaseId, h.now)
   }
-  for (const v of h.visits) assert.ok(v.notBefore - seen.get(v.leaseId)! <= 500, `${v.notBefore} ${seen.get(v.leaseId)}`)
+  for (const v of h.visits)
+    assert.ok(v.notBefore - seen.get(v.leaseId)! <= 500, `${v.notBefore} ${seen.get(v.leaseId)}`)
   assert.equal(readCounts(h.tasks).known, 12)
 })
 
@@ -248,7 +249,13 @@ test('a late outcome moves nothing, but its facts count', () => {
   assert.notEqual(current.leaseId, lost.leaseId)
   h.tell(
     'http://a.test/0',
-    outcome({ leaseId: lost.leaseId, fetchId: `${lost.leaseId}.0.0.0`, etag: '"x"', startedAt: h.now - 50, endedAt: h.now }),
+    outcome({
+      leaseId: lost.leaseId,
+      fetchId: `${lost.leaseId}.0.0.0`,
+      etag: '"x"',
+      startedAt: h.now - 50,
+      endedAt: h.now,
+    }),
   )
   h.checkSums()
   assert.equal(readCounts(h.tasks).leased, 2, 'the URL is leased by the new visit still')
@@ -319,7 +326,10 @@ test('dns: NXDOMAIN parks the host for 1 d, 7 d, 30 d; SERVFAIL for 5 min doubli
   h.checkSums()
   const at = (i: number) => h.visits[i]!.notBefore
   h.run(40 * day)
-  assert.deepEqual([1, 2, 3].map((i) => Math.round((at(i) - at(i - 1)) / day)), [1, 7, 30])
+  assert.deepEqual(
+    [1, 2, 3].map((i) => Math.round((at(i) - at(i - 1)) / day)),
+    [1, 7, 30],
+  )
   const s = new Harness({ dns: (_, n) => (n < 4 ? { error: 'servfail' } : {}) })
   s.admit(...pages('a.test', 1))
   s.run(hour)
@@ -350,7 +360,10 @@ test('refused: the host backs off 1 min doubling to 6 h, no attempt is charged, 
 
 test('D8: an outage makes nothing gone', () => {
   let isDown = false
-  const h = new Harness({ page: () => (isDown ? { status: 0, error: 'connect-timeout', startedAt: 0 } : {}) }, { recrawlMs: day })
+  const h = new Harness(
+    { page: () => (isDown ? { status: 0, error: 'connect-timeout', startedAt: 0 } : {}) },
+    { recrawlMs: day },
+  )
   h.admit(...pages('a.test', 5))
   h.run(hour)
   isDown = true
@@ -363,7 +376,9 @@ test('D8: an outage makes nothing gone', () => {
 })
 
 test('Q10: Retry-After blocks the whole host, also longer than an hour', () => {
-  const h = new Harness({ page: (url, n) => (url.endsWith('/0') && n === 1 ? { status: 429, retryAfterMs: 3_400_000 } : {}) })
+  const h = new Harness({
+    page: (url, n) => (url.endsWith('/0') && n === 1 ? { status: 429, retryAfterMs: 3_400_000 } : {}),
+  })
   h.admit(...pages('a.test', 1))
   h.run(10 * second)
   h.admit(...pages('a.test', 20).slice(1))
@@ -475,10 +490,7 @@ test('budgets: pages of a host, of a site; parked, and free again when raised', 
 })
 
 test('budget of the whole crawl: never overrun, spent in full, and the crawl is idle then', () => {
-  const h: Harness = new Harness(
-    { page: (_, n) => (n === 1 ? 'not-started' : {}) },
-    { pageBudget: undefined as never },
-  )
+  const h: Harness = new Harness({ page: (_, n) => (n === 1 ? 'not-started' : {}) }, { pageBudget: undefined as never })
   h.set({ pageBudget: createPageBudget(25, () => h.tasks) })
   h.restart()
   for (let i = 0; i < 10; i++) h.admit(...pages(`h${i}.test`, 10))

@@ -258,12 +258,7 @@ export const commitChecks: Readonly<Record<string, LogCheck>> = {
 
   'topics are made once and verified': async (harness) => {
     const log = await openTopics(harness)
-    const spec = {
-      name: 'c',
-      partitions: 2,
-      cleanup: 'compact',
-      maxRecordBytes: 100,
-    } as const
+    const spec = { name: 'c', partitions: 2, cleanup: 'compact', maxRecordBytes: 100 } as const
     const [made] = await log.ensure([spec])
     assert.deepEqual([made?.name, made?.partitions], ['c', 2])
     const again = await log.ensure([spec, { ...spec, name: 'd' }])
