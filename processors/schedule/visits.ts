@@ -29,7 +29,7 @@ export function serve(turn: Turn): void {
     host.park = null
     turn.policyChanged = true
   }
-  endOriginParks(turn, horizon)
+  endOriginParks(turn)
   promoteWaiting(turn, horizon)
   releaseDeep(turn)
 
@@ -212,9 +212,9 @@ function openOrigins(turn: Turn, horizon: number): number[] {
   return open
 }
 
-function endOriginParks(turn: Turn, horizon: number): void {
+function endOriginParks(turn: Turn): void {
   for (const origin of turn.host.origins) {
-    if (origin.park === null || origin.park.until > horizon) continue
+    if (origin.park === null || origin.park.until > turn.now) continue
     origin.park = null
     turn.policyChanged = true
   }
