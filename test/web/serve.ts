@@ -21,6 +21,13 @@ export function record(log: WebRequest[], request: IncomingMessage, response: Se
     ...(request.socket.remotePort === undefined ? {} : { remotePort: request.socket.remotePort }),
   }
   log.push(entry)
+  // The end is when the last piece is handed to the system. `finish` comes a turn of the event loop later, on a busy
+  // machine long after the client has read it, and would show gaps shorter than they were.
+  const end = response.end
+  response.end = function (this: ServerResponse, ...piece: unknown[]) {
+    entry.endMs ??= stampMs()
+    return Reflect.apply(end, this, piece)
+  } as typeof end
   response.once('finish', () => {
     entry.endMs ??= stampMs()
     entry.status = response.statusCode

@@ -11,7 +11,13 @@ import { notRun } from '../describe.ts'
 import { dataDirectoryError } from '../errors.ts'
 import { type CrawlView, type Inspection, inspectionCalls } from '../inspect.ts'
 import type { Settings } from '../settings.ts'
-import { readOnlyStore } from '../streams/store.ts'
+import { changelogSpecs, planTasks } from '../streams/application.ts'
+import { defaultConfig } from '../streams/config.ts'
+import { restore } from '../streams/restore.ts'
+import { runAsync } from '../streams/steps.ts'
+import { changelogTopic, readOnlyStore } from '../streams/store.ts'
+import type { StoreBuilder } from '../streams/types.ts'
+import { topicSpecs } from '../topics.ts'
 
 type Answer<C extends keyof Inspection> = Awaited<ReturnType<Inspection[C]>>
 
@@ -51,11 +57,9 @@ async function onDisk<T>(
   })
   const provider = createLmdbStoreProvider({ root: join(dir, 'stores') })
   const processors = { canonicalize: notRun, dedupe: notRun, schedule: notRun, fetch: notRun }
-  const opened = new Map<string, { store: TaskStore; builders: ReturnType<typeof buildersOf> }>()
-  const buildersOf = (applicationId: string) => {
-    const application = crawlApplications(crawl, processors).find((a) => a.applicationId === applicationId)!
-    return application.topology.subTopologies().flatMap((s) => s.stores)
-  }
+  const applications = crawlApplications(crawl, processors)
+  const catalogue = new Map(topicSpecs(crawl, partitions).map((t) => [t.name, t]))
+  const opened = new Map<string, OpenTask>()
   const view: CrawlView = {
     crawl,
     partitions,
@@ -63,31 +67,42 @@ async function onDisk<T>(
     settings,
     nowMs: () => clock.nowMs(),
     store<K, V>(application: string, partition: number, name: string) {
-      const applicationId = `${crawl}-${application}`
-      const taskId = `0_${partition}`
-      let task = opened.get(`${applicationId}/${taskId}`)
-      if (task === undefined) {
-        const builders = buildersOf(applicationId)
-        task = {
-          builders,
-          store: provider.open(
-            applicationId,
-            taskId,
-            builders.map((b) => b.name),
-          ),
-        }
-        opened.set(`${applicationId}/${taskId}`, task)
-      }
-      const builder = task.builders.find((b) => b.name === name)
-      return builder === undefined
-        ? undefined
-        : (readOnlyStore(builder, task.store) as ReturnType<typeof readOnlyStore<K, V>>)
+      const task = opened.get(`${crawl}-${application}/${partition}`)
+      const builder = task?.builders.find((b) => b.name === name)
+      if (task === undefined || builder === undefined) return undefined
+      return readOnlyStore(builder, task.store) as ReturnType<typeof readOnlyStore<K, V>>
     },
   }
   try {
+    for (const application of ['canonicalize', 'schedule']) await openTasks(application)
     return await use(view)
   } finally {
     for (const { store } of opened.values()) await store.close()
     await log.close()
   }
+
+  /** Every task of an application, brought up to what the log has committed: a killed process may have been ahead. */
+  async function openTasks(name: string): Promise<void> {
+    const applicationId = `${crawl}-${name}`
+    const application = applications.find((a) => a.applicationId === applicationId)!
+    const tasks = planTasks(application, catalogue)
+    const specs = changelogSpecs(application, tasks, defaultConfig.changelogMaxRecordBytes)
+    const topicIds = new Map((await log.ensure(specs)).map(({ name, id }) => [name, id]))
+    for (const { id, partition, subTopology } of tasks) {
+      const builders = subTopology.stores
+      const names = builders.map((b) => b.name)
+      const store = provider.open(applicationId, id, names)
+      opened.set(`${applicationId}/${partition}`, { builders, store })
+      const changelogs = names.map((store) => {
+        const topic = changelogTopic(applicationId, store)
+        return { store, partition: log.partition(topic, partition), topicId: topicIds.get(topic)! }
+      })
+      await runAsync(restore(log, store, changelogs, defaultConfig.restoreBatchBytes))
+    }
+  }
+}
+
+interface OpenTask {
+  readonly builders: readonly StoreBuilder<unknown, unknown>[]
+  readonly store: TaskStore
 }
