@@ -21,11 +21,18 @@ export function record(log: WebRequest[], request: IncomingMessage, response: Se
     ...(request.socket.remotePort === undefined ? {} : { remotePort: request.socket.remotePort }),
   }
   log.push(entry)
-  // The end is when the last piece is handed to the system. `finish` comes a turn of the event loop later, on a busy
+  // The end is when the last byte is handed to the system. `finish` comes a turn of the event loop later, on a busy
   // machine long after the client has read it, and would show gaps shorter than they were.
-  const end = response.end
+  const { write, end } = response
+  let lastPieceMs = 0
+  response.write = function (this: ServerResponse, ...piece: unknown[]) {
+    lastPieceMs = stampMs()
+    return Reflect.apply(write, this, piece)
+  } as typeof write
   response.end = function (this: ServerResponse, ...piece: unknown[]) {
-    entry.endMs ??= stampMs()
+    // With a Content-Length the last piece is the end; otherwise the last chunk, which `end` writes.
+    const isSent = lastPieceMs > 0 && !response.chunkedEncoding && (piece[0] === undefined || piece[0] === null)
+    entry.endMs ??= isSent ? lastPieceMs : stampMs()
     return Reflect.apply(end, this, piece)
   } as typeof end
   response.once('finish', () => {
