@@ -197,7 +197,13 @@ export const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (c) 
 export const environmentOf = (name: string): string => `WEIR_${name.replace(/[A-Z]/g, (c) => `_${c}`).toUpperCase()}`
 
 /** Variables that belong to the project but are no settings. */
-const otherVariables = new Set(['WEIR_TEST_DATA', 'WEIR_CONFIG'])
+const otherVariables = new Set([
+  'WEIR_TEST_DATA',
+  'WEIR_CONFIG',
+  'WEIR_TEST_SEED',
+  'WEIR_BENCH_FARM',
+  'WEIR_BENCH_USAGE',
+])
 
 /**
  * Flags win over the environment, which wins over the settings file. All faults are reported together, each with where

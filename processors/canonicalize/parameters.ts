@@ -89,5 +89,6 @@ export function createParameterFilter(extra: readonly string[] = []): ParameterF
   }
 }
 
-// MD5 in hexadecimal, or PHP's 26 characters of 5 bits with at least one digit.
-const sessionValue = /^(?:[0-9a-f]{32}|(?=[a-z]*[0-9])[0-9a-v]{26})$/i
+// Eight or more hexadecimal digits that are no plain number (`sid=1234567` is an article), or PHP's 26 characters of 5
+// bits with at least one digit.
+const sessionValue = /^(?:(?![1-9][0-9]*$)[0-9a-f]{8,128}|(?=[a-z]*[0-9])[0-9a-v]{26})$/i

@@ -69,6 +69,8 @@ test('U8: session identifiers go, in path and query', () => {
   assert.equal(keyOf('http://h/?PHPSESSID=abc&x=1'), 'http://h/?x=1')
   assert.equal(keyOf('http://h/?sid=0123456789abcdef0123456789abcdef'), 'http://h/')
   assert.equal(keyOf('http://h/?sid=42'), 'http://h/?sid=42')
+  assert.equal(keyOf('http://h/?sid=1234567890'), 'http://h/?sid=1234567890')
+  assert.equal(keyOf('http://h/?sid=0002899b'), 'http://h/')
   // What is left must not turn into another path.
   assert.equal(keyOf('http://h/a/..;jsessionid=1/b'), 'http://h/a/..;jsessionid=1/b')
   assert.equal(keyOf('http://h/a/%2e%2e;jsessionid=1/b'), 'http://h/a/..;jsessionid=1/b')
