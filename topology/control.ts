@@ -15,6 +15,7 @@ export interface ControlServer {
   close(): Promise<void>
 }
 
+const appName = 'weir'
 const controlFileSchema = z.object({ pid: z.number().int(), port: z.number().int(), token: z.string() })
 
 export async function startControlServer(file: string, calls: ControlCalls): Promise<ControlServer> {
@@ -22,7 +23,8 @@ export async function startControlServer(file: string, calls: ControlCalls): Pro
   const server = createServer((req, res) => {
     const url = new URL(req.url ?? '/', 'http://localhost')
     const answer = (status: number, body: unknown) => {
-      res.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body))
+      const headers = { 'content-type': 'application/json', server: appName, connection: 'close' }
+      res.writeHead(status, headers).end(JSON.stringify(body))
     }
     if (!sameText(req.headers.authorization ?? '', `Bearer ${token}`)) return answer(401, { error: 'no valid token' })
     const name = url.pathname.slice(1)
@@ -51,7 +53,10 @@ export async function startControlServer(file: string, calls: ControlCalls): Pro
   }
 }
 
-/** Calls the process that runs, or gives undefined when none does. */
+/**
+ * Calls the process that runs, or gives undefined when none does: a killed one leaves a file behind whose port nobody
+ * listens on, or somebody else. Throws CommandError with what the process says.
+ */
 export async function callControl(
   file: string,
   call: string,
@@ -64,17 +69,15 @@ export async function callControl(
     return undefined
   }
   const response = await get(control.port, control.token, call, argument)
-  if (response === undefined) return undefined
-  const body = JSON.parse(response.text) as { error?: string; code?: string; exitCode?: number }
-  if (response.status !== 200) {
-    const exitCode = body.exitCode === 2 || body.exitCode === 3 ? body.exitCode : 1
-    throw new CommandError(
-      body.code ?? 'control',
-      exitCode,
-      body.error ?? `asking the running process: HTTP ${response.status}`,
-    )
-  }
-  return { value: body }
+  if (response === undefined || response.app !== appName || response.status === 401) return undefined
+  const body = JSON.parse(response.text) as unknown
+  if (response.status === 200) return { value: body }
+  const { error, code, exitCode } = body as { error?: string; code?: string; exitCode?: number }
+  throw new CommandError(
+    code ?? 'control',
+    exitCode === 2 || exitCode === 3 ? exitCode : 1,
+    error ?? `asking the running process: HTTP ${response.status}`,
+  )
 }
 
 function get(
@@ -82,7 +85,7 @@ function get(
   token: string,
   call: string,
   argument: string,
-): Promise<{ status: number; text: string } | undefined> {
+): Promise<{ status: number; app: string | undefined; text: string } | undefined> {
   return new Promise((done, fail) => {
     const path = `/${encodeURIComponent(call)}?argument=${encodeURIComponent(argument)}`
     const req = request(
@@ -90,13 +93,18 @@ function get(
       (res) => {
         const chunks: Buffer[] = []
         res.on('data', (chunk: Buffer) => chunks.push(chunk))
-        res.on('end', () => done({ status: res.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }))
-        res.on('error', fail)
+        res.on('end', () => {
+          const app = res.headers.server as string | undefined
+          done({ status: res.statusCode ?? 0, app, text: Buffer.concat(chunks).toString('utf8') })
+        })
+        res.on('error', () => done(undefined))
       },
     )
-    // What a killed process leaves behind names a port that nobody listens on.
-    req.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNREFUSED' ? done(undefined) : fail(error)))
-    req.on('timeout', () => req.destroy(new Error('asking the running process: no answer within 30 s')))
+    // Nobody there, or it ended while it was asked: then the directory itself is to be asked.
+    req.on('error', (error) => (error instanceof CommandError ? fail(error) : done(undefined)))
+    req.on('timeout', () => {
+      req.destroy(new CommandError('control', 1, 'asking the running process: no answer within 30 s'))
+    })
     req.end()
   })
 }

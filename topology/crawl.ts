@@ -2,6 +2,7 @@ import { rulesStore } from '../processors/canonicalize/rules-store.ts'
 import { seenStore } from '../processors/dedupe.ts'
 import { hostScheduledPartitioner, visitKeySerde } from '../processors/schedule/gate.ts'
 import { scheduleStores } from '../processors/schedule/stores.ts'
+import type { SinkTopic } from '../processors/sink/sink.ts'
 import { siteOfKey } from '../processors/site.ts'
 import { stringSerde, topicSerde } from '../schemas/codec.ts'
 import { partitionOf } from '../schemas/hash.ts'
@@ -88,6 +89,24 @@ export function crawlApplications(crawl: string, processors: CrawlProcessors): A
     { applicationId: `${crawl}-schedule`, topology: schedule, guarantee: 'exactly_once_v2' },
     { applicationId: `${crawl}-fetch`, topology: fetch, guarantee: 'ack_on_take' },
   ]
+}
+
+/**
+ * Not run by a stream thread, since it waits on a network: `streams/planned-batches.ts` reads what its sources say, and
+ * the processor (`processors/sink/`) is ClickHouse's side. Application id: `<crawl>-sink`.
+ */
+export function sinkTopology(crawl: string): Topology {
+  const topology = new Topology('sink')
+  const topics: readonly SinkTopic[] = ['fetched', 'parsed', 'page-states', 'host-policies', 'decisions']
+  for (const name of topics) {
+    topology.addSource(name, { topics: [topicName(crawl, name)], keySerde: stringSerde, valueSerde: topicSerde(name) })
+  }
+  return topology.addProcessor('sink', notRun, topics)
+}
+
+/** Stands for a processor where a topology is only looked at. */
+export const notRun: ProcessorSupplier<string, never, string, never> = () => {
+  throw new Error('a described topology is not run')
 }
 
 function byKey(key: string, _value: unknown, partitions: number): number {

@@ -22,7 +22,9 @@ const crawlFileSchema = z.object({
   createdAt: z.iso.datetime(),
   partitions: z.number().int().positive(),
   pslVersion: z.string(),
+  /** Of what parse makes of a page, and the hash of the parser and rules that it stands for. */
   rulesVersion: z.number().int(),
+  rulesHash: z.string().optional(),
 })
 export type CrawlFile = z.infer<typeof crawlFileSchema>
 
@@ -32,6 +34,8 @@ export interface DataDirectory {
   /** True when this call made it. */
   readonly created: boolean
   path(part: 'log' | 'stores' | 'archive' | 'control.json'): string
+  /** The version of these parse rules: the one in crawl.json, raised there first if they are not those used last. */
+  useRules(hash: string): number
   release(): void
 }
 
@@ -62,6 +66,7 @@ export function openDataDirectory(options: DataDirectoryOptions): DataDirectory 
       crawl,
       created: !existed,
       path: (part) => join(dir, part),
+      useRules: (hash) => useRules(file, hash),
       release,
     }
   } catch (error) {
@@ -135,11 +140,25 @@ function writeCrawlFile(file: string, create: NonNullable<DataDirectoryOptions['
     createdAt: new Date(create.createdAtMs).toISOString(),
     partitions: create.partitions,
     pslVersion: pslVersion(),
-    rulesVersion: 1,
+    // No rules were used yet: the first ones raise it.
+    rulesVersion: 0,
   }
-  writeFileSync(`${file}.tmp`, `${JSON.stringify(crawl, null, 2)}\n`)
-  renameSync(`${file}.tmp`, file)
+  replaceCrawlFile(file, crawl)
   return crawl
+}
+
+/** Whole or not at all, also at a power cut. */
+function replaceCrawlFile(file: string, crawl: CrawlFile): void {
+  writeFileSync(`${file}.tmp`, `${JSON.stringify(crawl, null, 2)}\n`, { flush: true })
+  renameSync(`${file}.tmp`, file)
+}
+
+function useRules(file: string, hash: string): number {
+  const crawl = readCrawlFile(file, undefined)
+  if (crawl.rulesHash === hash) return crawl.rulesVersion
+  const rulesVersion = crawl.rulesVersion + 1
+  replaceCrawlFile(file, { ...crawl, rulesVersion, rulesHash: hash })
+  return rulesVersion
 }
 
 /** The public suffix list comes with tldts: its version is the list's. */

@@ -1,5 +1,4 @@
-import { crawlApplications } from './crawl.ts'
-import type { ProcessorSupplier } from './streams/types.ts'
+import { crawlApplications, notRun, sinkTopology } from './crawl.ts'
 
 /** Each application's topology in Kafka Streams' text form. */
 export function describeCrawl(crawl: string): { applicationId: string; description: string }[] {
@@ -9,10 +8,7 @@ export function describeCrawl(crawl: string): { applicationId: string; descripti
     schedule: notRun,
     fetch: notRun,
   })
-  return applications.map(({ applicationId, topology }) => ({ applicationId, description: topology.describe() }))
-}
-
-/** Stands for a processor where a topology is only looked at. */
-export const notRun: ProcessorSupplier<string, never, string, never> = () => {
-  throw new Error('a described topology is not run')
+  return [...applications, { applicationId: `${crawl}-sink`, topology: sinkTopology(crawl) }].map(
+    ({ applicationId, topology }) => ({ applicationId, description: topology.describe() }),
+  )
 }

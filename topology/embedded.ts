@@ -1,10 +1,11 @@
+import { join } from 'node:path'
 import { createFileArchive } from '../connectors/archive/file.ts'
 import { createSystemClock } from '../connectors/clock/system.ts'
 import type { Clock } from '../connectors/clock/types.ts'
 import { createSystemResolver } from '../connectors/dns/system.ts'
-import type { Resolver } from '../connectors/dns/types.ts'
 import { type Faults, noFaults } from '../connectors/faults/types.ts'
 import { isPublicAddress } from '../connectors/http/addresses.ts'
+import type { HttpClient } from '../connectors/http/types.ts'
 import { createUndiciClient } from '../connectors/http/undici.ts'
 import { type EmbeddedLog, openEmbeddedLog } from '../connectors/log/embedded/open.ts'
 import { LogError } from '../connectors/log/errors.ts'
@@ -12,15 +13,19 @@ import { createLmdbStoreProvider } from '../connectors/store/lmdb.ts'
 import { createCanonicalize } from '../processors/canonicalize/canonicalize.ts'
 import { createDedupe } from '../processors/dedupe.ts'
 import { createFetch } from '../processors/fetch/fetch.ts'
+import { createExtractor } from '../processors/parse/extract.ts'
+import { rulesHash } from '../processors/parse/extract-rules.ts'
 import { parsePage } from '../processors/parse/page.ts'
-import { createPageBudget, isIdle, type ParkedReason, parkedByReason, readCounts } from '../processors/schedule/read.ts'
+import type { PageBudget } from '../processors/schedule/options.ts'
+import { createPageBudget, isIdle, readCounts, type Tasks } from '../processors/schedule/read.ts'
 import { createSchedule } from '../processors/schedule/schedule.ts'
+import { clickHouseServer, openAnalytics, startSink } from './analytics.ts'
 import { startControlServer } from './control.ts'
 import { crawlApplications } from './crawl.ts'
 import { type DataDirectory, openDataDirectory } from './data-directory.ts'
 import { CommandError, dataDirectoryError, usageError } from './errors.ts'
-import { type CrawlView, inspectionCalls, scheduleTasks } from './inspect.ts'
-import { publicSeeds, readSeeds, seedRecords, writeSeeds } from './seeds.ts'
+import { type CrawlView, inspectionCalls, type ParkedUrls, parkedWithExample, scheduleTasks } from './inspect.ts'
+import { isPublicHost, listedHosts, readSeeds, seedRecords, writeSeeds } from './seeds.ts'
 import { agentOf, type Settings } from './settings.ts'
 import type { StreamsEvent } from './streams/events.ts'
 import { createStreams, type Streams } from './streams/runtime.ts'
@@ -62,7 +67,7 @@ export interface CrawlReport {
   readonly pages: number
   readonly requests: number
   readonly states: { readonly [stateAndReason: string]: number }
-  readonly parked: readonly ParkedReason[]
+  readonly parked: readonly ParkedUrls[]
   readonly seconds: number
 }
 
@@ -78,6 +83,9 @@ export interface EmbeddedCrawl {
 const drainTimeoutMs = 90_000
 /** What our end of a response may come before the server's own, on a machine that is busy. */
 const gapMarginMs = 10
+/** How long the end of a crawl waits for a ClickHouse that takes nothing. */
+const sinkPatienceMs = 15_000
+const interruptedSinkPatienceMs = 2_000
 const watchIntervalMs = 50
 const partitions = 4
 
@@ -89,13 +97,14 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
   const { settings, clock = createSystemClock() } = options
   const seeds = readSeeds(options.seeds, settings.maxUrlLength)
   const agent = agentOf(settings)
-  const strangers = publicSeeds(seeds)
-  if (strangers.length > 0 && !agent.hasContact) {
+  if (!agent.hasContact) refusePublic(seeds.map(({ host }) => host))
+  if (settings.crawl !== null && !/^\w[\w.-]{0,99}$/.test(settings.crawl)) {
     throw usageError(
-      `starting a crawl of ${strangers[0]!.host}: the public web is crawled only with a contact that its owners can reach; give --contact you@example.org (or a URL), or set WEIR_CONTACT`,
+      `--crawl: it names topics and files: up to 100 letters, digits, ".", "_" and "-", not "${settings.crawl}"`,
     )
   }
   const startedAtMs = clock.nowMs()
+  const records = seeds.length === 0 ? undefined : seedRecords(seeds, settings, startedAtMs)
   const directory = openDataDirectory({
     dir: settings.data,
     crawl: settings.crawl ?? undefined,
@@ -122,6 +131,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     }
     const topics = topicSpecs(crawl, directory.crawl.partitions)
     await log.ensure(topics)
+    if (!agent.hasContact) refusePublic(await listedHosts(log, crawl))
     const archive = createFileArchive({
       dir: directory.path('archive'),
       crawl,
@@ -139,6 +149,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     closers.push(() => resolver.close())
 
     const stopping = new AbortController()
+    const swept = new Set<number>()
     let streams: Streams | undefined
     const view: CrawlView = {
       crawl,
@@ -161,17 +172,20 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
         minDelayMs: settings.delayMs,
         maxDepth: settings.maxDepth,
         ...(settings.maxPagesPerHost === null ? {} : { maxPagesPerHost: settings.maxPagesPerHost }),
-        ...(settings.maxPages === null ? {} : { pageBudget: createPageBudget(settings.maxPages, tasks) }),
+        pageBudget: budgetUntil(stopping.signal, settings.maxPages, tasks),
         maxVisits: settings.maxInFlight,
         requestTimeoutMs: settings.requestTimeoutMs,
         leasesVoidBeforeMs: startedAtMs,
+        onSwept: (partition) => void swept.add(partition),
         recrawlMs: settings.recrawlIntervalS * 1000,
       }),
       fetch: createFetch({
-        http,
-        resolver: agent.hasContact ? resolver : privateOnly(resolver),
+        http: agent.hasContact ? http : privateOnly(http, clock),
+        resolver,
         archive,
         parse: parsePage,
+        extract: createExtractor(settings.extract),
+        parseVersion: directory.useRules(rulesHash(settings.extract)),
         userAgent: agent.userAgent,
         agentToken: agent.token,
         allowPrivate: settings.allowPrivate,
@@ -197,15 +211,16 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
       config: { instanceId: 'weir-0', deadLetterTopic: topicName(crawl, 'dead-letters') },
       onEvent: (event) => noticeEvent(event, notice),
     })
-    if (seeds.length > 0) {
-      const records = seedRecords(seeds, settings, startedAtMs)
-      await writeSeeds(log, crawl, directory.crawl.partitions, records, startedAtMs)
-    }
+    if (records !== undefined) await writeSeeds(log, crawl, directory.crawl.partitions, records, startedAtMs)
     await streams.start()
     const running = streams
     closers.push(() => running.close({ drainTimeoutMs: 0 }))
+    const server = clickHouseServer(process.env, crawl)
+    const analytics = settings.analytics ? openAnalytics(crawl, join(directory.dir, 'clickhouse'), server) : undefined
+    const sink = analytics && startSink({ crawl, log, topics, clock, analytics, faults, onNotice: notice })
+    if (sink !== undefined) closers.push(() => sink.close())
     const meter = createMeter(clock)
-    const status = (): CrawlStatus => {
+    const readStatus = (): CrawlStatus => {
       const counts = readCounts(tasks())
       return {
         crawl,
@@ -218,12 +233,22 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
         hosts: counts.hosts,
         pagesPerSec: meter.rate(counts.fetched),
         errors: troubled(counts.states),
-        lag: running.lag(),
+        lag: running.lag() + (sink?.lag() ?? 0),
       }
+    }
+    let lastStatus = readStatus()
+    const status = (): CrawlStatus => {
+      // While it closes, whoever shows it still asks, and the stores are gone.
+      if (running.state() === 'RUNNING') lastStatus = readStatus()
+      return lastStatus
     }
     const control = await startControlServer(directory.path('control.json'), {
       ...inspectionCalls(view),
-      status: async () => status(),
+      status: async () => ({ ...status(), parked: parkedWithExample(tasks()) }),
+      analytics: async () => {
+        if (analytics !== undefined) return analytics.access()
+        throw new CommandError('no-analytics', 1, 'asking ClickHouse: this crawl runs with --no-analytics')
+      },
     })
     closers.push(() => control.close())
 
@@ -235,7 +260,10 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
         resolve()
       }
     })
-    const isDone = () => running.settled() && isIdle(tasks(), clock.nowMs(), settings.patienceS * 1000)
+    const isDone = () =>
+      swept.size === directory.crawl.partitions &&
+      running.settled() &&
+      isIdle(tasks(), clock.nowMs(), settings.patienceS * 1000)
     const finished = watch()
     // Whoever asks for `finished` later still gets the error.
     finished.catch(() => {})
@@ -250,6 +278,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
         ended ??= 'done'
         stopping.abort()
         await drained()
+        await sink?.drain(ended === 'done' ? sinkPatienceMs : interruptedSinkPatienceMs)
         const counts = readCounts(tasks())
         const report: CrawlReport = {
           crawl,
@@ -258,7 +287,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
           pages: counts.fetched,
           requests: counts.requests,
           states: counts.states,
-          parked: parkedByReason(tasks()),
+          parked: parkedWithExample(tasks()),
           seconds: (clock.nowMs() - startedAtMs) / 1000,
         }
         return report
@@ -299,16 +328,42 @@ async function openJournal(directory: DataDirectory, clock: Clock, faults: Fault
   }
 }
 
-/** Without a contact nothing public is connected to, wherever links lead. */
-function privateOnly(resolver: Resolver): Resolver {
+function refusePublic(hosts: readonly string[]): void {
+  const stranger = hosts.find(isPublicHost)
+  if (stranger === undefined) return
+  throw usageError(
+    `starting a crawl of ${stranger}: the public web is crawled only with a contact that its owners can reach; give --contact you@example.org (or a URL), or set WEIR_CONTACT`,
+  )
+}
+
+/** Without a contact nothing public is connected to, wherever links and names lead. */
+function privateOnly(http: HttpClient, clock: Clock): HttpClient {
   return {
-    resolve(host, done) {
-      resolver.resolve(host, (result) => {
-        if (result.kind === 'error') return done(result)
-        done({ ...result, addresses: result.addresses.filter((address) => !isPublicAddress(address)) })
-      })
+    request(request, done) {
+      if (!isPublicAddress(request.address)) return http.request(request, done)
+      const times = {
+        startedAtMs: 0,
+        endedAtMs: clock.nowMs(),
+        startedMonotonicMs: 0,
+        endedMonotonicMs: 0,
+        headersMs: 0,
+      }
+      const message = `${request.address} is a public address, and no contact is set (--contact)`
+      clock.setTimer(0, () => done({ kind: 'error', error: 'unreachable', message, written: false, times }))
+      return { cancel() {} }
     },
-    close: () => resolver.close(),
+    close: () => http.close(),
+  }
+}
+
+/** The crawl's page budget; once it is to stop, no visit is issued any more. */
+function budgetUntil(stopping: AbortSignal, maxPages: number | null, tasks: () => Tasks): PageBudget {
+  const unlimited: PageBudget = { note() {}, leasable: () => Number.POSITIVE_INFINITY, exhausted: () => false }
+  const budget = maxPages === null ? unlimited : createPageBudget(maxPages, tasks)
+  return {
+    note: (partition, used) => budget.note(partition, used),
+    leasable: () => (stopping.aborted ? 0 : budget.leasable()),
+    exhausted: () => budget.exhausted(),
   }
 }
 

@@ -2,7 +2,16 @@ import type { Log } from '../connectors/log/types.ts'
 import { type StoredRule, storedRules } from '../processors/canonicalize/rules-store.ts'
 import { explainScope } from '../processors/canonicalize/scope.ts'
 import { canonicalizeUrl } from '../processors/canonicalize/url.ts'
-import { explainHost, explainUrl, parkedByReason, readCounts, type Tasks } from '../processors/schedule/read.ts'
+import { dueKeyHost } from '../processors/schedule/keys.ts'
+import {
+  explainHost,
+  explainUrl,
+  type HostExplanation,
+  type ParkedReason,
+  parkedByReason,
+  readCounts,
+  type Tasks,
+} from '../processors/schedule/read.ts'
 import { openStores } from '../processors/schedule/stores.ts'
 import { siteOf } from '../processors/site.ts'
 import { stringSerde, topicSerde } from '../schemas/codec.ts'
@@ -40,6 +49,26 @@ export function scheduleTasks(view: CrawlView): Tasks {
   }
   return tasks
 }
+
+export interface ParkedUrls extends ParkedReason {
+  /** A host that is parked for this reason as a whole, and why: the one that is looked at soonest. */
+  readonly example: string | null
+}
+
+export function parkedWithExample(tasks: Tasks): ParkedUrls[] {
+  const examples = new Map<string, string>()
+  for (const task of tasks) {
+    for (const [key] of task.due.range(undefined, undefined, { limit: maxExampleHosts })) {
+      const name = dueKeyHost(key)
+      const host = task.hosts.get(name)
+      for (const park of [host?.park, ...(host?.origins.map((origin) => origin.park) ?? [])]) {
+        if (park && !examples.has(park.reason)) examples.set(park.reason, `${name}: ${park.evidence}`)
+      }
+    }
+  }
+  return parkedByReason(tasks).map((parked) => ({ ...parked, example: examples.get(parked.reason) ?? null }))
+}
+const maxExampleHosts = 1000
 
 export interface HistoryEntry {
   readonly at: string
@@ -85,7 +114,7 @@ function stillStatus(view: CrawlView) {
     hosts: counts.hosts,
     pagesPerSec: 0,
     lag: 0,
-    parked: parkedByReason(tasks),
+    parked: parkedWithExample(tasks),
   }
 }
 
@@ -100,7 +129,7 @@ async function explainPage(view: CrawlView, url: string): Promise<Explanation> {
   if (found === undefined) {
     const scope = explainScope(rulesOf(view), key)
     const state = scope.admitted ? 'unknown' : 'refused'
-    const evidence = scope.admitted ? `no link to it was found; ${scope.message}` : scope.message
+    const evidence = scope.admitted ? `no link to it was found; it would be admitted: ${scope.message}` : scope.message
     return { url, key, state, reason: scope.admitted ? 'not-discovered' : scope.code, evidence, ...nothing }
   }
   return {
@@ -115,6 +144,8 @@ async function explainPage(view: CrawlView, url: string): Promise<Explanation> {
   }
 }
 
+export type ExplainedHost = ReturnType<typeof explainHostOf>
+
 function explainHostOf(view: CrawlView, host: string) {
   const maxDelayMs = 60_000
   const found = explainHost(scheduleTasks(view), host.toLowerCase(), { minDelayMs: view.settings.delayMs, maxDelayMs })
@@ -128,7 +159,7 @@ function explainHostOf(view: CrawlView, host: string) {
     delayReason: found.delay.reason,
     address: found.address,
     gate: found.gate,
-    parked: found.park === null ? null : { ...found.park, until: iso(found.park.until), since: iso(found.park.since) },
+    parked: parkOf(found.park),
     visit:
       found.lease === null
         ? null
@@ -138,15 +169,24 @@ function explainHostOf(view: CrawlView, host: string) {
     pages: found.pagesFetched,
     origins: found.origins.map((o) => ({
       origin: o.origin,
+      parked: parkOf(o.park),
       robots: o.verdict,
       robotsVersion: o.robotsVersion,
-      httpStatus: o.httpStatus,
-      expiresAt: iso(o.expiresAt),
+      httpStatus: o.httpStatus === 0 ? null : o.httpStatus,
+      expiresAt: iso(o.expiresAt === 0 ? null : o.expiresAt),
       crawlDelayMs: o.crawlDelayMs,
       queued: o.queued,
       blockedByRobots: o.blocked,
     })),
   }
+}
+
+type Park = NonNullable<HostExplanation['park']>
+
+function parkOf(park: Park | null) {
+  if (park === null) return null
+  const { reason, evidence, since, until } = park
+  return { reason, evidence, since: iso(since), until: iso(until) }
 }
 
 async function historyOf(view: CrawlView, key: string, host: string): Promise<HistoryEntry[]> {

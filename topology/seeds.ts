@@ -6,9 +6,9 @@ import { literalAddress } from '../processors/schedule/gate.ts'
 import { siteOf } from '../processors/site.ts'
 import { stringSerde, topicSerde } from '../schemas/codec.ts'
 import { partitionOf, xxh64Hex } from '../schemas/hash.ts'
-import { createLinksWriter } from '../schemas/links.ts'
+import { createLinksWriter, maxLinks } from '../schemas/links.ts'
 import { type Control, type DiscoveredUrls, linkFlags } from '../schemas/types.ts'
-import { usageError } from './errors.ts'
+import { CommandError, usageError } from './errors.ts'
 import type { Settings } from './settings.ts'
 import { topicName } from './topics.ts'
 
@@ -34,13 +34,34 @@ export function readSeeds(operands: readonly string[], maxUrlLength: number): Se
   return seeds
 }
 
-/** Seeds that lie on the public web as far as their names tell: not localhost, not a special-purpose address. */
-export function publicSeeds(seeds: readonly Seed[]): Seed[] {
-  return seeds.filter(({ host }) => {
-    if (host === 'localhost' || host.endsWith('.localhost')) return false
-    const address = literalAddress(host)
-    return address === null || isPublicAddress(address)
-  })
+/** Whether a host lies on the public web as far as its name tells: not localhost, not a special-purpose address. */
+export function isPublicHost(host: string): boolean {
+  if (host === 'localhost' || host.endsWith('.localhost')) return false
+  const address = literalAddress(host)
+  return address === null || isPublicAddress(address)
+}
+
+/** The hosts that the crawl's seeds have opened so far, from its rules. */
+export async function listedHosts(log: Log, crawl: string): Promise<string[]> {
+  const hosts = new Set<string>()
+  const serde = topicSerde<Control>('controls')
+  // Rules are in every partition; one is enough.
+  const partition = log.partition(topicName(crawl, 'controls'), 0)
+  for (let next = 0; ; ) {
+    const batch = await log.read(partition, next, 1 << 20, 'stable')
+    if (batch === null) return [...hosts]
+    for (let i = 0; i < batch.count; i++) {
+      const value = batch.value(i)
+      if (value === null) continue
+      try {
+        const { kind, host } = serde.deserialize(value)
+        if (kind === 'scope-host' && host !== null) hosts.add(host)
+      } catch {
+        // A rule that nobody can read opens nothing.
+      }
+    }
+    next = batch.nextOffset
+  }
 }
 
 export interface SeedRecords {
@@ -48,7 +69,10 @@ export interface SeedRecords {
   readonly discovered: { readonly key: string; readonly value: DiscoveredUrls }
 }
 
-/** The scope that seeds open, one rule a host, and the seeds as one source of links. Equal for equal operands. */
+/**
+ * The scope that seeds open, one rule a host, and the seeds as one source of links. Equal for equal operands. Throws a
+ * usage error when they do not fit into one record.
+ */
 export function seedRecords(seeds: readonly Seed[], settings: Pick<Settings, 'scope'>, atMs: number): SeedRecords {
   const hosts = new Map<string, Set<number>>()
   for (const { host, port } of seeds) {
@@ -75,7 +99,12 @@ export function seedRecords(seeds: readonly Seed[], settings: Pick<Settings, 'sc
     })),
   ]
   const links = createLinksWriter()
-  for (const { url } of seeds) links.add('seed', linkFlags.seedChain, url)
+  for (const url of new Set(seeds.map((seed) => seed.url))) links.add('seed', linkFlags.seedChain, url)
+  if (links.excessCount > 0) {
+    throw usageError(
+      `reading the seeds: ${seeds.length} are too many for one command, which takes ${maxLinks} or 256 KiB; give the others in further commands on the same --data`,
+    )
+  }
   const source = `seed:${xxh64Hex(seeds.map(({ url }) => url).join('\n'))}`
   return {
     controls,
@@ -120,7 +149,7 @@ export async function writeSeeds(
     const outcome = await unit.commit([])
     if (outcome.kind !== 'committed') {
       const why = 'error' in outcome ? outcome.error.message : 'fenced by another process'
-      throw new Error(`writing the seeds: ${why}`)
+      throw new CommandError('seeds', 1, `writing the seeds: ${why}`)
     }
   } finally {
     await lane.close()

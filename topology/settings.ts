@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { type ExtractRules, readExtractRules } from '../processors/parse/extract-rules.ts'
 import { usageError } from './errors.ts'
 
 /**
@@ -39,8 +40,11 @@ export interface Settings {
   maxUrlLength: number
   maxInFlight: number
   recrawlIntervalS: number
+  analytics: boolean
+  /** Of the settings file alone. */
+  extract: ExtractRules
 }
-export type SettingName = keyof Settings
+export type SettingName = Exclude<keyof Settings, 'extract'>
 
 const year = 366 * 86_400
 
@@ -187,13 +191,23 @@ export const settings: readonly Setting[] = [
     placeholder: 's',
     help: 'first interval until a page is fetched again',
   },
+  {
+    name: 'analytics',
+    kind: 'flag',
+    default: true,
+    help: 'leave ClickHouse out: nothing to ask in SQL (`weir sql`, `weir query`); a later crawl without it catches up',
+  },
 ]
 
 export const defaultSettings: Readonly<Settings> = Object.freeze(
-  Object.fromEntries(settings.map((s) => [s.name, s.default])) as unknown as Settings,
+  Object.fromEntries([...settings.map((s) => [s.name, s.default]), ['extract', {}]]) as unknown as Settings,
 )
 
-export const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`
+/** The flag that gives a setting: of a switch that is on by default, the one that turns it off. */
+export function flagOf(name: string): string {
+  const isOn = settings.some((s) => s.name === name && s.default === true)
+  return `--${isOn ? 'no-' : ''}${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`
+}
 export const environmentOf = (name: string): string => `WEIR_${name.replace(/[A-Z]/g, (c) => `_${c}`).toUpperCase()}`
 
 /** Variables that belong to the project but are no settings. */
@@ -215,7 +229,7 @@ export function resolveSettings(
   configFile: string | undefined,
 ): Settings {
   const faults: string[] = []
-  const values: { [name: string]: SettingValue } = { ...defaultSettings }
+  const values: { [name: string]: SettingValue | ExtractRules } = { ...defaultSettings }
   const take = (setting: Setting, raw: unknown, where: string) => {
     const result = parseSetting(setting, raw)
     if ('fault' in result) faults.push(`${where}: ${result.fault}`)
@@ -225,14 +239,15 @@ export function resolveSettings(
   const file = configFile ?? environment.WEIR_CONFIG
   if (file !== undefined) {
     for (const [key, raw] of Object.entries(readConfig(file))) {
+      if (key === 'extract') {
+        const read = readExtractRules(raw)
+        if ('rules' in read) values.extract = read.rules
+        else faults.push(...read.faults.map((fault) => `${file}: ${fault}`))
+        continue
+      }
       const setting = settings.find((s) => s.name === key)
       if (setting === undefined)
-        faults.push(
-          `${file}: unknown setting "${key}"${suggestion(
-            key,
-            settings.map((s) => s.name),
-          )}`,
-        )
+        faults.push(`${file}: unknown setting "${key}"${suggestion(key, [...settings.map((s) => s.name), 'extract'])}`)
       else take(setting, raw, `${file}: ${key}`)
     }
   }

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../clock/types.ts'
 import { ArchiveError } from './errors.ts'
@@ -168,13 +168,56 @@ export function createFileArchive(options: FileArchiveOptions): Archive {
 
 /** Reads the response or revisit that a pointer names, from a folder of WARC files. Throws as `Archive.read` does. */
 export async function readExchange(dir: string, ref: ArchiveRef): Promise<ArchivedRecord> {
+  const reader = createArchiveReader(dir)
+  try {
+    return await reader.read(ref)
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Reads many records, one after the other; it is fast where one file's come together, in the order of their offsets. */
+export interface ArchiveReader {
+  /** Throws as `Archive.read` does. */
+  read(ref: ArchiveRef): Promise<ArchivedRecord>
+  close(): Promise<void>
+}
+
+/** Keeps the file open that it read last. */
+export function createArchiveReader(dir: string): ArchiveReader {
+  let last: { readonly file: string; readonly handle: FileHandle } | null = null
+
+  const close = async (): Promise<void> => {
+    const handle = last?.handle
+    last = null
+    await handle?.close()
+  }
+
+  return {
+    close,
+    async read(ref) {
+      const name = nameOf(ref)
+      if (last?.file !== ref.file) {
+        await close()
+        last = { file: ref.file, handle: await openFile(join(dir, ref.file), name) }
+      }
+      return decodeExchange(await readBytes(last.handle, ref, name), ref, name)
+    },
+  }
+}
+
+/** Throws for what no pointer can be. */
+function nameOf(ref: ArchiveRef): string {
   const name = `${ref.file} ${ref.offset}+${ref.length}`
   if (!isFileName(ref.file)) throw new ArchiveError('bad-pointer', `reading ${name}: not a file name`)
   if (!Number.isSafeInteger(ref.offset) || !Number.isSafeInteger(ref.length) || ref.offset < 0 || ref.length <= 0) {
     throw new ArchiveError('bad-pointer', `reading ${name}: impossible offset or length`)
   }
   if (ref.length > defaultMaxRecordBytes) throw new ArchiveError('too-large', `reading ${name}: too large`)
-  const bytes = await readBytes(join(dir, ref.file), ref, name)
+  return name
+}
+
+function decodeExchange(bytes: Buffer, ref: ArchiveRef, name: string): ArchivedRecord {
   try {
     const member = readGzipMember(bytes, 0, defaultMaxRecordBytes)
     if (member === null || member.end !== bytes.length) {
@@ -215,24 +258,22 @@ export function isFileOf(crawl: string, lane?: string): (file: string) => boolea
 /** Below this, deflating costs more time than it saves bytes. */
 const smallBytes = 1_024
 
-async function readBytes(path: string, ref: ArchiveRef, name: string): Promise<Buffer> {
-  let file: Awaited<ReturnType<typeof open>>
+async function openFile(path: string, name: string): Promise<FileHandle> {
   try {
-    file = await open(path, 'r')
+    return await open(path, 'r')
   } catch (error) {
     throw new ArchiveError('not-found', `reading ${name}: ${(error as Error).message}`, { cause: error })
   }
-  try {
-    // Before the memory is taken: a pointer may lie about its length.
-    if (ref.offset + ref.length > (await file.stat()).size) {
-      throw new ArchiveError('bad-pointer', `reading ${name}: behind the end of the file`)
-    }
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(ref.length), 0, ref.length, ref.offset)
-    if (bytesRead < ref.length) throw new ArchiveError('bad-pointer', `reading ${name}: behind the end of the file`)
-    return buffer
-  } finally {
-    await file.close()
+}
+
+async function readBytes(file: FileHandle, ref: ArchiveRef, name: string): Promise<Buffer> {
+  // Before the memory is taken: a pointer may lie about its length.
+  if (ref.offset + ref.length > (await file.stat()).size) {
+    throw new ArchiveError('bad-pointer', `reading ${name}: behind the end of the file`)
   }
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(ref.length), 0, ref.length, ref.offset)
+  if (bytesRead < ref.length) throw new ArchiveError('bad-pointer', `reading ${name}: behind the end of the file`)
+  return buffer
 }
 
 /** A body that its server compressed gains nothing by being deflated again. */

@@ -7,6 +7,7 @@ import {
   decisionOf,
   exchangeOf,
   failedFetched,
+  fetchIdOf,
   type HttpFailed,
   type HttpResponse,
   pageLinks,
@@ -171,11 +172,28 @@ function parsePage(
         key,
         value: pageLinks(asked, page),
       })
+    const { extracted, failure } = extract(settings, asked, response, page)
     records.push({
       child: 'parsed',
       key,
-      value: parsedOf(asked, page, Math.round(response.times.startedAtMs)),
+      value: parsedOf(
+        {
+          url: asked.url,
+          fetchId: fetchIdOf(asked),
+          fetchedAt: Math.round(response.times.startedAtMs),
+          parseVersion: settings.parseVersion,
+          extracted,
+        },
+        page,
+      ),
     })
+    if (failure !== null) {
+      records.push({
+        child: 'decisions',
+        key,
+        value: decisionOf(asked, 'extract-failed', failure, nowMs),
+      })
+    }
     return page
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
@@ -185,6 +203,27 @@ function parsePage(
       value: decisionOf(asked, 'parse-failed', text, nowMs),
     })
     return null
+  }
+}
+
+/** A page whose fields cannot be read is a page all the same. */
+function extract(
+  settings: FetchSettings,
+  asked: Asked,
+  response: HttpResponse,
+  page: ParsedPage,
+): { extracted: Parsed['extracted']; failure: string | null } {
+  try {
+    const contentType = headerValue(response.headers, 'content-type')
+    const extracted = settings.extract({
+      host: asked.visit.host,
+      contentType,
+      body: response.body,
+      charset: page.charset,
+    })
+    return { extracted, failure: null }
+  } catch (error) {
+    return { extracted: {}, failure: error instanceof Error ? error.message : String(error) }
   }
 }
 

@@ -62,6 +62,8 @@ export function createFetch(options: FetchOptions): ProcessorSupplier<string, Vi
 
 function withDefaults(options: FetchOptions): FetchSettings {
   return {
+    extract: () => ({}),
+    parseVersion: 1,
     allowPrivate: false,
     requestTimeoutMs: 60_000,
     connectTimeoutMs: 10_000,

@@ -25,8 +25,6 @@ export interface Asked {
   readonly url: string
 }
 
-/** Version of what parse makes of the same bytes. */
-export const parseVersion = 1
 const maxMessageLength = 300
 
 export function fetchIdOf({ visit, index, hop }: Asked): string {
@@ -218,12 +216,16 @@ export function redirectLink(asked: Asked, target: string): DiscoveredUrls {
   }
 }
 
-export function parsedOf(asked: Asked, page: ParsedPage, fetchedAt: number): Parsed {
+/** What `parsed` says of a page. */
+export function parsedOf(
+  from: Pick<Parsed, 'url' | 'fetchId' | 'fetchedAt' | 'parseVersion' | 'extracted'>,
+  page: ParsedPage,
+): Parsed {
   return {
-    url: asked.url,
-    fetchId: fetchIdOf(asked),
-    fetchedAt,
-    parseVersion,
+    url: from.url,
+    fetchId: from.fetchId,
+    fetchedAt: from.fetchedAt,
+    parseVersion: from.parseVersion,
     title: page.title,
     snippet: page.snippet,
     text: page.text,
@@ -236,7 +238,7 @@ export function parsedOf(asked: Asked, page: ParsedPage, fetchedAt: number): Par
     nofollow: page.directives.nofollow,
     canonicalUrl: page.canonicalUrl,
     linkCount: page.linkCount,
-    extracted: {},
+    extracted: from.extracted,
   }
 }
 

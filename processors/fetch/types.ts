@@ -4,6 +4,7 @@ import type { Faults } from '../../connectors/faults/types.ts'
 import type { HttpClient } from '../../connectors/http/types.ts'
 import type { Decision, DiscoveredUrls, Fetched, Parsed } from '../../schemas/types.ts'
 import type { ProcessorContext } from '../../topology/streams/types.ts'
+import type { Extractor } from '../parse/extract.ts'
 import type { PageInput, ParsedPage } from '../parse/page.ts'
 
 /** Makes a page of bytes; null for a type that nobody reads. Synchronous; an exception is recorded, no more. */
@@ -14,6 +15,10 @@ export interface FetchOptions {
   readonly resolver: Resolver
   readonly archive: Archive
   readonly parse: PageParser
+  /** Fields that users' rules read from a page; an exception is recorded, no more. */
+  readonly extract?: Extractor
+  /** Of parser and rules, as `parsed` tells it. */
+  readonly parseVersion?: number
   readonly userAgent: string
   /** The name that robots directives address us by. */
   readonly agentToken: string

@@ -49,6 +49,11 @@ export interface ScheduleOptions {
    * and initialized again within the process keeps the visits that are out.
    */
   readonly leasesVoidBeforeMs?: number
+  /**
+   * Told once after each start of a task, when leases that are void have ended and what raised limits let go is free:
+   * before that nothing is issued, and an idle look says nothing.
+   */
+  readonly onSwept?: (partition: number) => void
   /** Until a page is asked for again, before its changes are known. */
   readonly recrawlMs?: number
   readonly minRecrawlMs?: number
@@ -58,8 +63,8 @@ export interface ScheduleOptions {
   readonly recrawlShrink?: number
 }
 
-export type Settings = Required<Omit<ScheduleOptions, 'pageBudget' | 'leasesVoidBeforeMs'>> &
-  Pick<ScheduleOptions, 'pageBudget' | 'leasesVoidBeforeMs'>
+export type Settings = Required<Omit<ScheduleOptions, OptionalSetting>> & Pick<ScheduleOptions, OptionalSetting>
+type OptionalSetting = 'pageBudget' | 'leasesVoidBeforeMs' | 'onSwept'
 
 export const defaults = {
   minDelayMs: 1 * secondMs,

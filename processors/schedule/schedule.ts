@@ -147,7 +147,9 @@ export function createSchedule(
         }
         closeTurn(turn)
       }
-      if (looked < maxHostsASweep) sweep = null
+      if (looked === maxHostsASweep) return
+      sweep = null
+      settings.onSwept?.(context.partition)
     }
   }
 }

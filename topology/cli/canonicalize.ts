@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import { canonicalizeUrl } from '../../processors/canonicalize/url.ts'
+import { usageError } from '../errors.ts'
 import type { Output } from './output.ts'
 
 export function canonicalizeCommand(output: Output): Command {
@@ -10,29 +11,32 @@ export function canonicalizeCommand(output: Output): Command {
     .option('--json', 'one JSON object a line: {input, key, fetchUrl, error}')
     .addHelpText(
       'after',
-      "\nExample:\n  $ echo 'HTTP://Example.org:80/a/../b?z=1&a=2&utm_source=x#top' | weir canonicalize\n",
+      `
+Lines out match lines in: what is no URL gives an empty line (and a message), or with --json its error code.
+
+Example:
+  $ echo 'HTTP://Example.org:80/a/../b?z=1&a=2&utm_source=x#top' | weir canonicalize
+  http://example.org/b?a=2&z=1
+`,
     )
     .action(async (options: { base?: string; json?: boolean }) => {
+      if (options.base !== undefined && !URL.canParse(options.base)) {
+        throw usageError(`--base: "${options.base}" is no absolute URL`)
+      }
       const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })
       let number = 0
       for await (const input of lines) {
         number++
         const result = canonicalizeUrl(input, options.base)
+        const failed = 'error' in result
         if (options.json === true) {
-          const failed = 'error' in result
-          output.data(
-            JSON.stringify({
-              input,
-              key: failed ? null : result.key,
-              fetchUrl: failed ? null : result.fetchUrl,
-              error: failed ? result.error.code : null,
-            }),
-          )
-        } else if ('error' in result) {
-          // Lines out match lines in: a refused one is empty.
-          output.data('')
-          output.message(`line ${number}: ${result.error.code}: ${result.error.message}`)
-        } else output.data(result.key)
+          const [key, fetchUrl] = failed ? [null, null] : [result.key, result.fetchUrl]
+          output.data(JSON.stringify({ input, key, fetchUrl, error: failed ? result.error.code : null }))
+        } else {
+          output.data(failed ? '' : result.key)
+          if (failed) output.message(`line ${number}: ${result.error.code}: ${result.error.message}`)
+        }
+        await output.drained()
       }
     })
 }

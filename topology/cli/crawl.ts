@@ -1,8 +1,11 @@
 import { Command } from 'commander'
-import { type CrawlReport, type CrawlStatus, openEmbeddedCrawl } from '../embedded.ts'
+import { createSystemClock } from '../../connectors/clock/system.ts'
+import { type CrawlReport, type CrawlStatus, type EmbeddedCrawl, openEmbeddedCrawl } from '../embedded.ts'
 import { usageError } from '../errors.ts'
+import { onInterrupt } from './interrupt.ts'
 import { addSettings, readSettings } from './options.ts'
-import { count, createLiveLine, inTime, type Output } from './output.ts'
+import { count, createLiveLine, type Output, parkedLines, stateLines } from './output.ts'
+import { askRunning, onceUnlocked } from './view.ts'
 
 export function crawlCommand(output: Output): Command {
   const command = new Command('crawl')
@@ -12,7 +15,10 @@ export function crawlCommand(output: Output): Command {
     .addHelpText(
       'after',
       `
-Ctrl-C stops requests, lets those under way end and keeps everything; a second one leaves at once, which loses nothing either.
+Ctrl-C stops requests, lets those under way end and keeps everything; a second one leaves at once, which loses nothing
+either. The crawl ends by itself when nothing is due within --patience-s, and prints what is parked and why.
+
+Each option is also a variable (--max-pages: WEIR_MAX_PAGES) and a name in the settings file ("maxPages").
 
 Examples:
   $ weir crawl https://example.org/ --contact you@example.org
@@ -38,6 +44,7 @@ Examples:
     'maxUrlLength',
     'maxInFlight',
     'recrawlIntervalS',
+    'analytics',
   ])
   return command.action(async (urls: string[], options: { json?: boolean }) => {
     await crawl(urls, command, options.json === true, output)
@@ -51,26 +58,31 @@ async function crawl(urls: readonly string[], command: Command, json: boolean, o
       '--delay-ms 0: only for your own servers; give --allow-private too, then public addresses keep a delay of 1 s',
     )
   }
-  const crawl = await openEmbeddedCrawl({
-    settings,
-    seeds: urls,
-    onNotice: (text) => {
-      live.clear()
-      output.message(text)
-    },
-  })
-  const live = createLiveLine(process.stderr, () => Date.now())
-  const redraw = setInterval(() => live.show(liveText(crawl.status())), 500)
-  const interrupts = onInterrupt(() => {
+  const clock = createSystemClock()
+  const live = createLiveLine(process.stderr, () => clock.monotonicMs())
+  const say = (text: string) => {
     live.clear()
-    output.message('stopping: requests under way may end; Ctrl-C again leaves at once (nothing is lost)')
-    crawl.stop('interrupted')
+    output.message(text)
+  }
+  let running: EmbeddedCrawl | undefined
+  const interrupts = onInterrupt(() => {
+    say('stopping: requests under way may end; Ctrl-C again leaves at once (nothing is lost)')
+    running?.stop('interrupted')
   })
+  let redraw: NodeJS.Timeout | undefined
   try {
+    const crawl = await onceUnlocked(
+      clock,
+      () => openEmbeddedCrawl({ settings, seeds: urls, onNotice: say }),
+      async () => (await askRunning(settings.data, 'status', '')) !== undefined,
+    )
+    running = crawl
+    if (interrupts.asked()) crawl.stop('interrupted')
+    redraw = setInterval(() => live.show(liveText(crawl.status())), 500)
     const report = await crawl.finished
     live.clear()
     if (json) output.data(JSON.stringify(toJson(report)))
-    else for (const line of reportLines(report, Date.now())) output.data(line)
+    else for (const line of reportLines(report, clock.nowMs())) output.data(line)
     if (report.ended === 'interrupted') process.exitCode = 130
   } finally {
     clearInterval(redraw)
@@ -79,25 +91,8 @@ async function crawl(urls: readonly string[], command: Command, json: boolean, o
   }
 }
 
-function onInterrupt(first: () => void): { remove(): void } {
-  let asked = false
-  const handler = () => {
-    if (asked) process.exit(130)
-    asked = true
-    first()
-  }
-  process.on('SIGINT', handler)
-  process.on('SIGTERM', handler)
-  return {
-    remove() {
-      process.off('SIGINT', handler)
-      process.off('SIGTERM', handler)
-    },
-  }
-}
-
 function liveText(s: CrawlStatus): string {
-  return `${s.pagesPerSec.toFixed(1)} pages/s  ${s.pages} pages  ${s.queued} queued  ${s.inFlight} in flight  ${s.hosts} hosts  ${s.errors} errors`
+  return `${s.pagesPerSec.toFixed(1)} pages/s  ${count(s.pages, 'page')}  ${s.queued} queued  ${s.inFlight} in flight  ${count(s.hosts, 'host')}  ${count(s.errors, 'error')}`
 }
 
 function toJson(r: CrawlReport) {
@@ -106,23 +101,21 @@ function toJson(r: CrawlReport) {
     pages: r.pages,
     requests: r.requests,
     states: r.states,
-    parked: r.parked.map((p) => ({ ...p, next: p.next === null ? null : new Date(p.next).toISOString() })),
+    parked: r.parked.map(({ reason, count, next }) => ({
+      reason,
+      count,
+      next: next === null ? null : new Date(next).toISOString(),
+    })),
     seconds: r.seconds,
   }
 }
 
 function reportLines(r: CrawlReport, nowMs: number): string[] {
-  const lines = Object.entries(r.states)
-    .filter(([, n]) => n > 0)
-    .map(([state, n]) => `  ${state.padEnd(28)} ${n.toLocaleString('en-US').padStart(9)}`)
-  const parked = r.parked.map(
-    (p) =>
-      `  ${count(p.count, 'URL')} parked: ${p.reason}, looked at again ${p.next === null ? 'when rules change' : inTime(p.next - nowMs)}`,
-  )
   const how = { done: 'done', interrupted: 'interrupted', duration: 'time is up' }[r.ended]
+  const more = r.ended === 'done' ? '' : '; the same command goes on'
   return [
-    ...lines,
-    ...parked,
-    `${how}: ${count(r.pages, 'page')} with ${count(r.requests, 'request')} in ${r.seconds.toFixed(1)} s; data in ${r.data}`,
+    ...stateLines(r.states),
+    ...parkedLines(r.parked, nowMs),
+    `${how}: ${count(r.pages, 'page')} with ${count(r.requests, 'request')} in ${r.seconds.toFixed(1)} s; data in ${r.data}${more}`,
   ]
 }

@@ -4,16 +4,18 @@ import { readExchange } from '../../connectors/archive/file.ts'
 import type { ArchivedRecord } from '../../connectors/archive/types.ts'
 import { contentCodings, createBodyDecoder } from '../../connectors/http/decode.ts'
 import { parsePage } from '../../processors/parse/page.ts'
-import { iterateLinks } from '../../schemas/links.ts'
+import type { Fetched } from '../../schemas/types.ts'
 import { CommandError, usageError } from '../errors.ts'
 import { addSettings, readSettings } from './options.ts'
 import type { Output } from './output.ts'
+import { readLinks } from './parse.ts'
 import { ask } from './view.ts'
 
 interface GetOptions {
   text?: boolean
   links?: boolean
   headers?: boolean
+  json?: boolean
 }
 
 export function getCommand(output: Output): Command {
@@ -23,7 +25,11 @@ export function getCommand(output: Output): Command {
     .option('--text', 'the main text')
     .option('--links', 'the links, absolute, one a line')
     .option('--headers', 'status line and headers as received')
-    .addHelpText('after', '\nExample:\n  $ weir get https://example.org/ --text\n')
+    .option('--json', 'one JSON object: {url, key, fetchId, fetchedAt, status, headers} and what was asked for')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ weir get https://example.org/ > page.html\n  $ weir get https://example.org/ --text\n',
+    )
   addSettings(command, ['data', 'crawl'])
   return command.action(async (url: string, options: GetOptions) => {
     if ([options.text, options.links, options.headers].filter(Boolean).length > 1) {
@@ -31,17 +37,20 @@ export function getCommand(output: Output): Command {
     }
     const settings = readSettings(command)
     const { key, fetched } = await ask(settings, 'page', url)
-    const record = await readExchange(join(settings.data, 'archive'), fetched.archive!)
+    const record = await readRecord(join(settings.data, 'archive'), key, fetched)
+    const print = (facts: object, text: string | Uint8Array) => {
+      if (options.json !== true) return output.data(text)
+      const { status, headers } = record
+      const fetchedAt = new Date(fetched.startedAt).toISOString()
+      output.data(
+        JSON.stringify({ url: fetched.url, key, fetchId: fetched.fetchId, fetchedAt, status, headers, ...facts }),
+      )
+    }
     if (options.headers === true) {
-      output.data(`HTTP ${record.status}`)
-      for (const [name, value] of record.headers) output.data(`${name}: ${value}`)
-      return
+      return print({}, [`HTTP ${record.status}`, ...record.headers.map(([n, v]) => `${n}: ${v}`)].join('\n'))
     }
-    const body = await bodyOf(key, record, settings.maxBodyBytes)
-    if (options.text !== true && options.links !== true) {
-      process.stdout.write(body)
-      return
-    }
+    const body = await bodyOf(key, record, Math.max(settings.maxBodyBytes, fetched.bodyBytes))
+    if (options.text !== true && options.links !== true) return print({ bodyBase64: body.toString('base64') }, body)
     const page = parsePage({
       url: fetched.url,
       contentType: fetched.contentType,
@@ -50,15 +59,23 @@ export function getCommand(output: Output): Command {
       agentToken: 'weir',
     })
     if (page === null) throw new CommandError('parse', 1, `parsing ${key}: no parser for ${fetched.contentType}`)
-    if (options.text === true) {
-      output.data(page.title === null ? page.text : `${page.title}\n\n${page.text}`)
-      return
-    }
-    for (const { href } of iterateLinks(page.links)) {
-      const target = URL.parse(href, page.baseUrl)
-      if (target !== null) output.data(target.href)
-    }
+    const { title, text } = page
+    if (options.text === true) return print({ title, text }, title === null ? text : `${title}\n\n${text}`)
+    const links = readLinks(page)
+    // A page without links prints nothing, not an empty line.
+    for (const link of options.json === true ? [] : links) if (link.url !== null) output.data(link.url)
+    if (options.json === true) print({ links }, '')
   })
+}
+
+async function readRecord(archive: string, key: string, fetched: Fetched): Promise<ArchivedRecord> {
+  try {
+    return await readExchange(archive, fetched.archive!)
+  } catch (error) {
+    throw new CommandError('archive', 1, `reading the stored copy of ${key}: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
 }
 
 /** The body with its content coding undone. */

@@ -9,7 +9,9 @@ export function addSettings(command: Command, names: readonly SettingName[]): Co
 
 /** Flags over environment over file, checked. */
 export function readSettings(command: Command): Settings {
-  const flags = command.opts<{ [name: string]: string | boolean | undefined }>()
+  const flags = { ...command.opts<{ [name: string]: string | boolean | undefined }>() }
+  // What nobody gave: commander turns a --no-… flag on by itself.
+  for (const name of Object.keys(flags)) if (command.getOptionValueSource(name) === 'default') delete flags[name]
   return resolveSettings(flags, process.env, typeof flags.config === 'string' ? flags.config : undefined)
 }
 

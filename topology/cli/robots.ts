@@ -1,60 +1,89 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { request } from 'undici'
-import { checkRobots, parseRobots } from '../../processors/robots.ts'
+import { checkRobots, maxRobotsBytes, parseRobots } from '../../processors/robots.ts'
 import { CommandError, usageError } from '../errors.ts'
 import type { Output } from './output.ts'
 
-const maxRobotsBytes = 512 * 1024
+/** RFC 9309 section 2.3.1.2: at least five. */
+const maxRedirects = 5
+const timeoutMs = 20_000
 
 export function robotsCommand(output: Output): Command {
   return new Command('robots')
     .description('Says what a robots.txt (a file, a URL, or - for standard input) means for an agent and URLs.')
     .argument('<file|url>', 'the robots.txt')
-    .argument('<urls...>', 'URLs or paths to judge')
+    .argument('<urls...>', 'absolute URLs, or paths from "/" on, judged as they are spelled')
     .requiredOption('--agent <token>', 'product token, as in the User-Agent')
     .option('--json', 'one JSON object a URL: {url, allowed, line, rule}')
-    .addHelpText('after', '\nExample:\n  $ weir robots robots.txt --agent weir /private/x https://example.org/\n')
+    .addHelpText(
+      'after',
+      `
+The verdict never sets the exit code.
+
+Examples:
+  $ weir robots robots.txt --agent weir /private/x https://example.org/
+  $ weir robots https://example.org/robots.txt --agent weir /private/x --json
+`,
+    )
     .action(async (source: string, urls: string[], options: { agent: string; json?: boolean }) => {
-      const rules = parseRobots(await readRobots(source), options.agent)
+      const token = /^[A-Za-z_-]+/.exec(options.agent)?.[0]
+      if (token === undefined) {
+        throw usageError(`--agent: a product token begins with letters, "_" or "-", not "${options.agent}"`)
+      }
       for (const url of urls) {
-        const verdict = checkRobots(rules, absolute(url, source))
-        if (options.json === true) output.data(JSON.stringify({ url, ...verdict }))
+        if (!url.startsWith('/') && !/^https?:\/\//i.test(url)) {
+          throw usageError(`judging "${url}": it is no absolute URL, and no path (which begins with "/")`)
+        }
+      }
+      const rules = parseRobots(await readRobots(source), token)
+      for (const url of urls) {
+        const { allowed, line, rule } = checkRobots(rules, url)
+        if (options.json === true) output.data(JSON.stringify({ url, allowed, line, rule }))
         else {
-          const why = verdict.rule === null ? 'no rule matches' : `line ${verdict.line}: ${verdict.rule}`
-          output.data(`${verdict.allowed ? 'allowed   ' : 'disallowed'} ${url}  (${why})`)
+          const why = rule === null ? 'no rule matches' : `line ${line}: ${rule}`
+          output.data(`${allowed ? 'allowed   ' : 'disallowed'} ${url}  (${why})`)
         }
       }
     })
 }
 
 async function readRobots(source: string): Promise<Uint8Array> {
-  if (!/^https?:\/\//i.test(source)) {
-    try {
-      return readFileSync(source === '-' ? 0 : source)
-    } catch (error) {
-      throw new CommandError('read', 1, `reading ${source}: ${(error as Error).message}`, { cause: error })
-    }
-  }
+  if (/^https?:\/\//i.test(source)) return fetchRobots(source, maxRedirects)
   try {
-    const { statusCode, body } = await request(source, { headersTimeout: 20_000, bodyTimeout: 20_000 })
-    const chunks: Buffer[] = []
+    return readFileSync(source === '-' ? 0 : source).subarray(0, maxRobotsBytes)
+  } catch (error) {
+    throw new CommandError('read', 1, `reading ${source}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function fetchRobots(url: string, redirectsLeft: number): Promise<Uint8Array> {
+  const failed = (why: string, cause?: unknown) =>
+    new CommandError('read', 1, `fetching ${url}: ${why}; until it can be read, a crawl asks for nothing there`, {
+      cause,
+    })
+  let status: number
+  let location: string | string[] | undefined
+  const chunks: Buffer[] = []
+  try {
+    const response = await request(url, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+    status = response.statusCode
+    location = response.headers.location
     let bytes = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
       chunks.push(chunk)
       bytes += chunk.length
       if (bytes >= maxRobotsBytes) break
     }
-    if (statusCode >= 400 && statusCode < 500 && statusCode !== 429) return new Uint8Array(0)
-    if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`)
-    return Buffer.concat(chunks).subarray(0, maxRobotsBytes)
   } catch (error) {
-    throw new CommandError('read', 1, `fetching ${source}: ${(error as Error).message}`, { cause: error })
+    const { message, code } = error as NodeJS.ErrnoException
+    throw failed(message || String(code), error)
   }
-}
-
-function absolute(url: string, source: string): string {
-  const base = /^https?:\/\//i.test(source) ? source : 'http://localhost/'
-  if (!URL.canParse(url, base)) throw usageError(`judging "${url}": it is no URL and no path`)
-  return new URL(url, base).href
+  if (status === 200) return Buffer.concat(chunks).subarray(0, maxRobotsBytes)
+  // RFC 9309 section 2.3.1.3: no rules. 429 asks to slow down, which is no answer.
+  if (status >= 400 && status < 500 && status !== 429) return new Uint8Array(0)
+  const target = typeof location === 'string' ? URL.parse(location, url) : null
+  if (status < 300 || status >= 400 || target === null) throw failed(`HTTP ${status}`)
+  if (redirectsLeft === 0) throw failed(`more than ${maxRedirects} redirects`)
+  return fetchRobots(target.href, redirectsLeft - 1)
 }

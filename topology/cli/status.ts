@@ -1,6 +1,7 @@
 import { Command } from 'commander'
+import { createSystemClock } from '../../connectors/clock/system.ts'
 import { addSettings, readSettings } from './options.ts'
-import { count, inTime, type Output } from './output.ts'
+import { count, type Output, parkedLines, stateLines } from './output.ts'
 import { ask } from './view.ts'
 
 export function statusCommand(output: Output): Command {
@@ -16,17 +17,10 @@ export function statusCommand(output: Output): Command {
       output.data(JSON.stringify({ crawl, running, states, inFlight, pagesPerSec, hosts, lag }))
       return
     }
-    output.data(
-      `crawl ${s.crawl}: ${s.running ? `running, ${s.pagesPerSec.toFixed(1)} pages/s, ${count(s.inFlight, 'visit')} in flight` : 'not running'}`,
-    )
+    const activity = `running, ${s.pagesPerSec.toFixed(1)} pages/s, ${count(s.inFlight, 'visit')} in flight`
+    output.data(`crawl ${s.crawl}: ${s.running ? activity : 'not running'}`)
     output.data(`${count(s.pages, 'page')} answered, ${count(s.requests, 'request')}, ${count(s.hosts, 'host')}`)
-    for (const [state, n] of Object.entries(s.states).sort((a, b) => b[1] - a[1])) {
-      output.data(`  ${state.padEnd(28)} ${n.toLocaleString('en-US').padStart(9)}`)
-    }
-    for (const p of s.parked) {
-      output.data(
-        `  ${count(p.count, 'URL')} parked: ${p.reason}${p.next === null ? '' : `, looked at again ${inTime(p.next - Date.now())}`}`,
-      )
-    }
+    for (const line of stateLines(s.states)) output.data(line)
+    for (const line of parkedLines(s.parked, createSystemClock().nowMs())) output.data(line)
   })
 }

@@ -8,6 +8,7 @@ export function topologyCommand(output: Output): Command {
       .description("Prints each application's topology in Kafka Streams' text form.")
       .option('--crawl <name>', 'name of the crawl: the prefix of topics and application ids', 'weir')
       .option('--json', 'one JSON object an application: {applicationId, description}')
+      .addHelpText('after', '\nExample:\n  $ weir topology describe > before.txt\n')
       .action((options: { crawl: string; json?: boolean }) => {
         for (const { applicationId, description } of describeCrawl(options.crawl)) {
           output.data(

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { createSystemClock } from '../../connectors/clock/system.ts'
+import type { Clock } from '../../connectors/clock/types.ts'
 import { openEmbeddedLog } from '../../connectors/log/embedded/open.ts'
 import { LogError } from '../../connectors/log/errors.ts'
 import { createLmdbStoreProvider } from '../../connectors/store/lmdb.ts'
 import type { TaskStore } from '../../connectors/store/types.ts'
 import { callControl } from '../control.ts'
-import { crawlApplications } from '../crawl.ts'
+import { crawlApplications, notRun } from '../crawl.ts'
 import { openDataDirectory } from '../data-directory.ts'
-import { notRun } from '../describe.ts'
-import { dataDirectoryError } from '../errors.ts'
+import { CommandError, dataDirectoryError } from '../errors.ts'
 import { type CrawlView, type Inspection, inspectionCalls } from '../inspect.ts'
 import type { Settings } from '../settings.ts'
 import { changelogSpecs, planTasks } from '../streams/application.ts'
@@ -23,25 +23,60 @@ type Answer<C extends keyof Inspection> = Awaited<ReturnType<Inspection[C]>>
 
 /**
  * Asks the process that runs the crawl; when none does, opens the data directory, answers from it and lets it go.
- * Throws CommandError with exit code 3 when the directory cannot be read.
+ * Throws CommandError with exit code 3 when the directory cannot be read; nothing is made where there is none.
  */
 export async function ask<C extends keyof Inspection>(
   settings: Settings,
   call: C,
   argument: string,
 ): Promise<Answer<C>> {
-  const running = await callControl(join(settings.data, 'control.json'), call, argument)
-  if (running !== undefined) return running.value as Answer<C>
-  const directory = openDataDirectory({ dir: settings.data, crawl: settings.crawl ?? undefined })
-  try {
-    return await onDisk(directory.dir, directory.crawl, settings, (view) => {
-      const answer = inspectionCalls(view)[call] as (argument: string) => Promise<Answer<C>>
-      return answer(argument)
-    })
-  } finally {
-    directory.release()
+  return onceUnlocked(createSystemClock(), async (): Promise<Answer<C>> => {
+    const running = await askRunning(settings.data, call, argument)
+    if (running !== undefined) return running.value as Answer<C>
+    const directory = openDataDirectory({ dir: settings.data, crawl: settings.crawl ?? undefined })
+    try {
+      return await onDisk(directory.dir, directory.crawl, settings, (view) => {
+        const answer = inspectionCalls(view)[call] as (argument: string) => Promise<Answer<C>>
+        return answer(argument)
+      })
+    } finally {
+      directory.release()
+    }
+  })
+}
+
+/** Undefined when no process runs the crawl. */
+export function askRunning(
+  data: string,
+  call: keyof Inspection,
+  argument: string,
+): Promise<{ value: unknown } | undefined> {
+  return callControl(join(data, 'control.json'), call, argument)
+}
+
+/**
+ * Whoever has a directory locked may have it for a moment only: a `status` that reads it, a crawl that is about to
+ * answer for it. Tries again for a few seconds, unless it `isHopeless`.
+ */
+export async function onceUnlocked<T>(
+  clock: Clock,
+  open: () => Promise<T>,
+  isHopeless: () => Promise<boolean> = async () => false,
+): Promise<T> {
+  const untilMs = clock.monotonicMs() + lockPatienceMs
+  for (;;) {
+    try {
+      return await open()
+    } catch (error) {
+      const isLocked = error instanceof CommandError && error.code === 'data-locked'
+      if (!isLocked || clock.monotonicMs() >= untilMs || (await isHopeless())) throw error
+      await new Promise<void>((resolve) => void clock.setTimer(lockRetryMs, resolve))
+    }
   }
 }
+
+const lockPatienceMs = 5000
+const lockRetryMs = 50
 
 async function onDisk<T>(
   dir: string,

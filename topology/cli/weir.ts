@@ -1,21 +1,34 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { CommandError } from '../errors.ts'
-import { canonicalizeCommand } from './canonicalize.ts'
-import { crawlCommand } from './crawl.ts'
-import { deadLettersCommand } from './dead-letters.ts'
-import { explainCommand } from './explain.ts'
-import { getCommand } from './get.ts'
 import { createOutput, type Output } from './output.ts'
-import { parseCommand } from './parse.ts'
-import { robotsCommand } from './robots.ts'
-import { statusCommand } from './status.ts'
-import { topologyCommand } from './topology.ts'
+
+/** Loaded when asked for: `weir canonicalize` need not wait for a crawler to be read. */
+const commands: { readonly [name: string]: () => Promise<(output: Output) => Command> } = {
+  crawl: async () => (await import('./crawl.ts')).crawlCommand,
+  status: async () => (await import('./status.ts')).statusCommand,
+  explain: async () => (await import('./explain.ts')).explainCommand,
+  get: async () => (await import('./get.ts')).getCommand,
+  sql: async () => (await import('./sql.ts')).sqlCommand,
+  query: async () => (await import('./query.ts')).queryCommand,
+  parse: async () => (await import('./parse.ts')).parseCommand,
+  replay: async () => (await import('./replay.ts')).replayCommand,
+  canonicalize: async () => (await import('./canonicalize.ts')).canonicalizeCommand,
+  robots: async () => (await import('./robots.ts')).robotsCommand,
+  topology: async () => (await import('./topology.ts')).topologyCommand,
+  'dead-letters': async () => (await import('./dead-letters.ts')).deadLettersCommand,
+}
 
 process.exitCode = await run(process.argv.slice(2), createOutput(process.stdout, process.stderr))
 
 async function run(args: readonly string[], output: Output): Promise<number> {
   const program = createProgram(output)
+  const [name = ''] = args
+  for (const load of Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands)) {
+    const command = await load()
+    program.addCommand(inheritBehaviour(command(output), program))
+  }
   try {
     if (args.length === 0) {
       program.outputHelp()
@@ -35,11 +48,13 @@ async function run(args: readonly string[], output: Output): Promise<number> {
 }
 
 function createProgram(output: Output): Command {
-  const program = new Command('weir')
+  return new Command('weir')
     .description('A polite, replayable web crawler.')
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+    .showHelpAfterError('(--help tells more)')
+    .configureOutput({ outputError: (text) => output.message(`weir: ${text.replace(/^error: /, '').trimEnd()}`) })
+    .version(version(), '--version', 'print the version')
     .addHelpText(
       'after',
       `
@@ -48,27 +63,19 @@ Examples:
   $ weir status --data example
   $ weir explain https://example.org/about --data example
   $ weir get https://example.org/ --text --data example
+  $ weir query url-states --data example
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 data directory, 130 interrupted.`,
     )
-  for (const command of [
-    crawlCommand(output),
-    statusCommand(output),
-    explainCommand(output),
-    getCommand(output),
-    parseCommand(output),
-    canonicalizeCommand(output),
-    robotsCommand(output),
-    topologyCommand(output),
-    deadLettersCommand(output),
-  ]) {
-    program.addCommand(inheritBehaviour(command))
-  }
-  return program
 }
 
-function inheritBehaviour(command: Command): Command {
-  command.exitOverride().showSuggestionAfterError(true)
-  for (const child of command.commands) inheritBehaviour(child)
+function inheritBehaviour(command: Command, parent: Command): Command {
+  command.copyInheritedSettings(parent)
+  for (const child of command.commands) inheritBehaviour(child, command)
   return command
+}
+
+function version(): string {
+  const manifest = new URL('../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
 }

@@ -12,13 +12,15 @@ export interface FaultyCrawl {
   delayMs: number
   /** SIGKILL at the n-th time (from 1) that the point is passed; null = run to the end. */
   kill: { point: FaultPoint; hit: number } | null
+  /** With ClickHouse; default false. */
+  analytics?: boolean
 }
 
 if (import.meta.main) {
-  const { data, seed, delayMs, kill } = JSON.parse(process.argv[2]!) as FaultyCrawl
+  const { data, seed, delayMs, kill, analytics = false } = JSON.parse(process.argv[2]!) as FaultyCrawl
   let left = kill?.hit ?? 0
   const crawl = await openEmbeddedCrawl({
-    settings: { ...defaultSettings, data, delayMs, maxDepth: null, allowPrivate: true },
+    settings: { ...defaultSettings, data, delayMs, maxDepth: null, allowPrivate: true, analytics },
     seeds: [seed],
     onNotice: (text) => void process.stderr.write(`${text}\n`),
     faults: {

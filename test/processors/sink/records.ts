@@ -1,0 +1,93 @@
+import type { Fetched, PageState, Parsed } from '../../../schemas/types.ts'
+
+/** Records with everything that a test does not care for. */
+export function fetched(some: Partial<Fetched>): Fetched {
+  return {
+    outcomeKind: 'page',
+    fetchId: 'f',
+    leaseId: 'l',
+    visitKind: 'pages',
+    index: 0,
+    attempt: 0,
+    entryKind: 'page',
+    host: 'www.shop.co.uk',
+    site: 'shop.co.uk',
+    gate: 'a:203.0.113.7',
+    url: 'https://www.shop.co.uk/',
+    depth: 0,
+    seedChain: false,
+    startedAt: 1,
+    endedAt: 2,
+    headersMs: 1,
+    status: 200,
+    error: 'none',
+    errorMessage: null,
+    location: null,
+    contentType: 'text/html',
+    charset: 'utf-8',
+    rawBytes: 10,
+    bodyBytes: 20,
+    truncated: 'none',
+    etag: null,
+    lastModified: null,
+    retryAfterMs: null,
+    delayMs: 1000,
+    delayReason: 'minimum',
+    robotsVersion: 'none',
+    address: '203.0.113.7',
+    archive: null,
+    revisit: false,
+    payloadDigest: null,
+    parse: null,
+    robotsBody: null,
+    addresses: [],
+    ttlMs: 0,
+    unstarted: [],
+    reason: null,
+    ...some,
+  }
+}
+
+export function pageState(some: Partial<PageState>): PageState {
+  return {
+    sequence: 1,
+    state: 'queued',
+    reason: 'none',
+    evidence: null,
+    since: 0,
+    next: null,
+    depth: 0,
+    importance: 0,
+    changeCount: 0,
+    lastCrawledAt: null,
+    httpStatus: 0,
+    contentHash: null,
+    simhash: null,
+    duplicateOf: null,
+    lastFetchId: null,
+    ...some,
+  }
+}
+
+export function parsed(some: Partial<Parsed>): Parsed {
+  return {
+    url: 'https://www.shop.co.uk/',
+    fetchId: 'f',
+    fetchedAt: 0,
+    parseVersion: 1,
+    title: null,
+    snippet: null,
+    text: '',
+    language: null,
+    contentHash: Buffer.alloc(16),
+    simhash: Buffer.alloc(8),
+    simhash2: Buffer.alloc(8),
+    tokenCount: 0,
+    noindex: false,
+    nofollow: false,
+    canonicalUrl: null,
+    linkCount: 0,
+    extracted: {},
+    ...some,
+  }
+}
