@@ -73,7 +73,7 @@ function shop(path: string): Answer {
     ])
   }
   if (path === '/specials') return { status: 301, headers: { location: '/products/3' }, body: '' }
-  if (path === '/warehouse') return { ...page('The warehouse', story('warehouse'), []), delayMs: 1500 }
+  if (path === '/warehouse') return { ...page('The warehouse', story('warehouse'), []), delayMs: 300 }
   if (path === '/cart/help') return page('How to order', story('order'), [])
   const month = /^\/calendar\?month=(\d+)$/.exec(path)
   if (month !== null) {
