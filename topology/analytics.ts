@@ -10,7 +10,8 @@ import type { Log, TopicSpec } from '../connectors/log/types.ts'
 import { insertBatch, openGeneration, type RowsOf, type SinkTopic, sinkTables } from '../processors/sink/sink.ts'
 import { sinkTopology } from './crawl.ts'
 import { usageError } from './errors.ts'
-import { createPlannedBatches, type PlannedBatchesEvent } from './streams/planned-batches.ts'
+import { createPlannedBatches } from './streams/planned-batches.ts'
+import type { PlannedBatchesEvent } from './streams/planned-types.ts'
 import { topicName } from './topics.ts'
 
 export const schemaDir = new URL('../deploy/clickhouse/schema/', import.meta.url)
@@ -145,7 +146,7 @@ function noticeEvent(event: PlannedBatchesEvent, notice: (text: string) => void)
       break
     case 'dead-letter':
       notice(
-        `a record of ${event.topic} (partition ${event.partition}, offset ${event.offset}) was refused by ClickHouse and is in the dead letters: ${messageOf(event.error)}`,
+        `a record of ${event.topic} (partition ${event.partition}, offset ${event.offset}) cannot be a row in ClickHouse and is in the dead letters: ${messageOf(event.error)}`,
       )
       break
     case 'failed':

@@ -2,9 +2,10 @@ import type { Clock } from '../../connectors/clock/types.ts'
 import { type Faults, noFaults } from '../../connectors/faults/types.ts'
 import { createRecordBatch } from '../../connectors/log/batch.ts'
 import type { Epoch, Lane, Log, Member, TopicSpec } from '../../connectors/log/types.ts'
-import { planTasks, roundRobin, type TaskPlan } from './application.ts'
+import { planTasks, roundRobin } from './application.ts'
 import { deadLetterHeaders } from './dead-letters.ts'
-import { type PlannedInput, readPlan, writePlan } from './planned-input.ts'
+import { inputsOf, othersTurn, type PlannedInput, readInput, readPlan, writePlan } from './planned-input.ts'
+import type { PlannedBatchesEvent, Receiver, Refused } from './planned-types.ts'
 import type { Topology } from './topology.ts'
 
 /**
@@ -33,50 +34,6 @@ export interface PlannedBatchesOptions<T> {
   readonly faults?: Faults
 }
 
-export interface Receiver<T> {
-  /**
-   * Called at each start until it resolves: the generation is part of every token and position. `known`: those of the
-   * committed positions. A position of another generation is void: its partition is delivered from its beginning.
-   */
-  open(known: ReadonlySet<string>): Promise<string>
-  /** Throws on a record that can never be delivered: it goes to the dead letters. Must not keep the views. */
-  prepare(record: InputRecord): T
-  /** Resolves with the records that are refused for good; rejects when it must be tried again. */
-  deliver(batch: PlannedBatch<T>): Promise<readonly Refused[]>
-  /** Whether an error of `open` can never pass. */
-  isFatal(error: unknown): boolean
-}
-export interface InputRecord {
-  readonly topic: string
-  readonly offset: number
-  readonly timestampMs: number
-  readonly key: Uint8Array | null
-  readonly value: Uint8Array | null
-}
-export interface Prepared<T> {
-  readonly offset: number
-  readonly item: T
-}
-export interface PlannedBatch<T> {
-  readonly topic: string
-  readonly partition: number
-  /** Names the receiver's generation, the log's topic, and the range. */
-  readonly token: string
-  readonly records: readonly Prepared<T>[]
-}
-export interface Refused {
-  readonly offset: number
-  readonly error: unknown
-}
-
-export type PlannedBatchesEvent =
-  /** Told once, until it is available again. */
-  | { readonly kind: 'unavailable'; readonly error: unknown }
-  | { readonly kind: 'available' }
-  | ({ readonly kind: 'dead-letter'; readonly topic: string; readonly partition: number } & Refused)
-  /** Nothing is delivered any more by this process. */
-  | { readonly kind: 'failed'; readonly error: unknown }
-
 export interface PlannedBatches {
   start(): void
   /** Records that are not delivered. */
@@ -99,7 +56,7 @@ const maxBackOffMs = 10_000
 const maxRoundBatches = 4
 
 export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): PlannedBatches {
-  const { log, clock, applicationId, instanceId, receiver, maxRecords = 10_000, maxBytes = 4 << 20 } = options
+  const { log, clock, applicationId, instanceId, receiver, maxRecords = 10_000, maxBytes = 2 << 20 } = options
   const { lingerMs = 1_000, onEvent = () => {}, faults = noFaults } = options
   const plans = planTasks(
     { applicationId, topology: options.topology, guarantee: 'at_least_once' },
@@ -116,7 +73,7 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
   let isClosing = false
   let hasFailed = false
   let isAvailable = true
-  let failures = 0
+  let attempts = 0
   let deliveredAtMs = 0
   let isUrgent = false
   let first = 0
@@ -154,7 +111,7 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
           if (isAvailable) onEvent({ kind: 'unavailable', error })
           isAvailable = false
         }
-        await pause(Math.min(250 * 2 ** failures++, maxBackOffMs))
+        await pause(Math.min(250 * 2 ** attempts++, maxBackOffMs))
       }
     }
   }
@@ -166,7 +123,9 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
     const assignment = await member.next([])
     epoch = assignment.epoch
     lane = await log.lane(`${applicationId}-${instanceId}`)
-    inputs = plans.filter(({ id }) => assignment.owned.includes(id)).flatMap((plan) => inputsOf(plan))
+    inputs = plans
+      .filter(({ id }) => assignment.owned.includes(id))
+      .flatMap((plan) => inputsOf<T>(log, applicationId, plan))
     const positions = await log.positions(
       applicationId,
       inputs.map(({ partition }) => partition),
@@ -201,7 +160,7 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
     first = (first + 1) % inputs.length
     for (const input of [...inputs.slice(first), ...inputs.slice(0, first)]) {
       if (input.plan === undefined && bytes < maxRoundBatches * maxBytes) {
-        input.plan = await read(input, input.end)
+        input.plan = await readInput(log, input, { maxRecords, maxBytes, prepare: receiver.prepare })
         if (input.plan !== undefined && input.end === undefined) fresh.push(input)
       }
       bytes += input.plan?.bytes ?? 0
@@ -211,14 +170,24 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
       faults.hit('batch-planned')
     }
     const planned = inputs.filter((input) => input.plan !== undefined)
-    const outcomes = await Promise.allSettled(planned.map((input) => deliver(input)))
-    const done = planned.filter((_, i) => outcomes[i]!.status === 'fulfilled')
+    const deliveries: Promise<{ error: unknown } | undefined>[] = []
+    for (const input of planned) {
+      deliveries.push(
+        deliver(input).then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        ),
+      )
+      await othersTurn()
+    }
+    const failures = await Promise.all(deliveries)
+    const done = planned.filter((_, i) => failures[i] === undefined)
     if (done.length > 0) {
       faults.hit('batch-delivered')
       await commitDone(done)
     }
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
+    const failed = failures.find((failure) => failure !== undefined)
+    if (failed !== undefined) throw failed.error
   }
 
   /** What is not written down must not be delivered: a crash would deliver another range. */
@@ -283,53 +252,6 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
     throw new AbortedError(outcome.error.message, { cause: outcome.error })
   }
 
-  /** From the position to `end`, or as much as a batch may have; undefined when there is nothing. */
-  async function read(input: PlannedInput<T>, end: number | undefined): Promise<PlannedInput<T>['plan']> {
-    const { topic } = input.partition
-    const records: Prepared<T>[] = []
-    const refused: Refused[] = []
-    let at = input.next
-    let bytes = 0
-    let isFull = false
-    while (end === undefined ? !isFull : at < end) {
-      const batch = await log.read(input.partition, at, Math.min(maxBytes, 1 << 20), 'stable')
-      if (batch === null) break
-      for (let i = 0; i < batch.count && !isFull; i++) {
-        const offset = batch.offset(i)
-        if (end !== undefined && offset >= end) break
-        const key = batch.key(i)
-        const value = batch.value(i)
-        try {
-          records.push({
-            offset,
-            item: receiver.prepare({ topic, offset, timestampMs: batch.timestamp(i), key, value }),
-          })
-        } catch (error) {
-          refused.push({ offset, error })
-        }
-        bytes += (key?.length ?? 0) + (value?.length ?? 0)
-        at = offset + 1
-        isFull = end === undefined && (records.length + refused.length >= maxRecords || bytes >= maxBytes)
-      }
-      if (!isFull) at = Math.max(at, batch.nextOffset)
-    }
-    const last = end ?? at
-    return last === input.next ? undefined : { end: last, bytes, records, refused }
-  }
-
-  function inputsOf({ partition, subTopology }: TaskPlan): PlannedInput<T>[] {
-    return subTopology.sources
-      .flatMap((source) => source.options.topics)
-      .map((topic) => ({
-        input: log.input(applicationId, topic, partition),
-        partition: log.partition(topic, partition),
-        next: 0,
-        generation: undefined,
-        end: undefined,
-        plan: undefined,
-      }))
-  }
-
   function lagNow(): number {
     const held = lane
     if (held === undefined) return 0
@@ -337,7 +259,7 @@ export function createPlannedBatches<T>(options: PlannedBatchesOptions<T>): Plan
   }
 
   function succeeded(): void {
-    failures = 0
+    attempts = 0
     if (!isAvailable) onEvent({ kind: 'available' })
     isAvailable = true
   }

@@ -6,13 +6,11 @@ import { createMemoryLog, type MemoryLog } from '../../../connectors/log/memory.
 import type { TopicSpec } from '../../../connectors/log/types.ts'
 import {
   createPlannedBatches,
-  type PlannedBatch,
   type PlannedBatches,
-  type PlannedBatchesEvent,
   type PlannedBatchesOptions,
-  type Refused,
 } from '../../../topology/streams/planned-batches.ts'
 import { readPlan, writePlan } from '../../../topology/streams/planned-input.ts'
+import type { PlannedBatch, PlannedBatchesEvent, Refused } from '../../../topology/streams/planned-types.ts'
 import { stringSerde } from '../../../topology/streams/serdes.ts'
 import { Topology } from '../../../topology/streams/topology.ts'
 
