@@ -164,6 +164,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
       canonicalize: createCanonicalize({
         discoveredTopic: topicName(crawl, 'discovered-urls'),
         maxUrlLength: settings.maxUrlLength,
+        onWidened: (host, why) => notice(`${host} joins the scope: ${why}`),
       }),
       dedupe: createDedupe(),
       schedule: createSchedule({

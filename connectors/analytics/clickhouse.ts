@@ -38,15 +38,16 @@ export function createClickHouseAnalytics(options: ClickHouseOptions): Analytics
     async insert(table, rows, token) {
       const [first] = rows
       if (first === undefined) return
+      const columns = Object.keys(first)
       await called(
         `inserting ${rows.length} rows into ${table}`,
         () =>
           client.insert({
             table,
-            values: rows,
-            format: 'JSONEachRow',
+            values: rows.map((row) => columns.map((column) => row[column])),
+            format: 'JSONCompactEachRow',
             // Named, since columns that only carry a value (EPHEMERAL) are not taken otherwise.
-            columns: Object.keys(first) as [string, ...string[]],
+            columns: columns as [string, ...string[]],
             clickhouse_settings: {
               insert_deduplicate: 1,
               insert_deduplication_token: token,

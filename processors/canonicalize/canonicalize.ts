@@ -28,6 +28,8 @@ export interface CanonicalizeOptions {
   readonly blockedDomains?: readonly string[]
   /** Query parameters that go besides the built-in ones; a final `*` stands for any ending. */
   readonly extraParameters?: readonly string[]
+  /** Told when a seed's redirect takes a host into the scope; again if the commit that says so is done again. */
+  readonly onWidened?: (host: string, why: string) => void
 }
 
 /** Why a link was not passed on, or that it was. Each link of a source record has exactly one. */
@@ -160,6 +162,7 @@ export function createCanonicalize(
         at,
       }
       context.forward({ key: scopeHostPrefix + host, value: rule }, 'controls')
+      options.onWidened?.(host, rule.why)
     }
 
     return {

@@ -24,8 +24,8 @@ export const minFingerprintTokens = 50
 export function createFingerprinter(options: { readonly maxTextUnits: number }): (text: string) => Fingerprint {
   const { maxTextUnits } = options
   const read = createTokenReader(maxTextUnits)
-  const high = new Int32Array(2 * maxTextUnits)
-  const low = new Int32Array(2 * maxTextUnits)
+  const high = new Int32Array(2 * maxTextUnits + 8)
+  const low = new Int32Array(2 * maxTextUnits + 8)
 
   return (text) => {
     const tokens = read(text)
@@ -33,7 +33,7 @@ export function createFingerprinter(options: { readonly maxTextUnits: number }):
     const simhash = simHash(high, low, words)
     const simhash2 = simHash(high, low, grams(tokens))
     return {
-      contentHash: hash128(sequenceText(tokens)),
+      contentHash: hash128(tokens.bytes.subarray(0, tokens.byteCount)),
       simhash: toBytes(simhash),
       simhash2: toBytes(simhash2),
       tokenCount: tokens.count,
@@ -79,11 +79,6 @@ export function hammingDistance(a: Uint8Array, b: Uint8Array): number {
 }
 
 const bitCounts = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
-
-/** The text whose hash is the content hash: tokens with a space after each. */
-function sequenceText(tokens: TokenSequence): string {
-  return Buffer.from(tokens.units.buffer, 0, 2 * tokens.unitCount).toString('utf16le')
-}
 
 function combine(hash: number, next: number): number {
   return Math.imul(((hash << 9) | (hash >>> 23)) ^ next, 0x85ebca6b | 0)

@@ -7,68 +7,30 @@ export interface SimHash {
   readonly low: number
 }
 
-/** Features are the first `count` pairs of `high` and `low`. */
+/**
+ * Features are the first `count` pairs of `high` and `low`, which are overwritten. Both have room for 7 more words than
+ * `count`.
+ */
 export function simHash(high: Int32Array, low: Int32Array, count: number): SimHash {
   return { high: majority(high, count), low: majority(low, count) }
 }
 
-/** Enough planes for 2^25 features. */
-const planeCount = 25
-const planes = new Int32Array(planeCount + 1)
+/** Planes for 2^30 features, three a round. */
+const planes = new Int32Array(30)
 
 /**
  * For each of 32 bits, whether more than half of the words have it. The 32 counters lie across: plane k holds bit k of
- * each, so one addition counts 32 bits, and a carry-save adder over eight words touches the upper planes only once
- * (Harley-Seal; Warren, "Hacker's Delight", 5-1).
+ * each, so that one addition counts 32 bits. Each round of `addUp` leaves an eighth of the words, of eight times the
+ * weight.
  */
 function majority(words: Int32Array, count: number): number {
-  planes.fill(0)
-  let ones = 0
-  let twos = 0
-  let fours = 0
-  const whole = count - (count % 8)
-  let i = 0
-  while (i < whole) {
-    let a = words[i++]!
-    let b = words[i++]!
-    let half = ones ^ a
-    const twosA = (ones & a) | (half & b)
-    ones = half ^ b
-    a = words[i++]!
-    b = words[i++]!
-    half = ones ^ a
-    const twosB = (ones & a) | (half & b)
-    ones = half ^ b
-    half = twos ^ twosA
-    const foursA = (twos & twosA) | (half & twosB)
-    twos = half ^ twosB
-    a = words[i++]!
-    b = words[i++]!
-    half = ones ^ a
-    const twosC = (ones & a) | (half & b)
-    ones = half ^ b
-    a = words[i++]!
-    b = words[i++]!
-    half = ones ^ a
-    const twosD = (ones & a) | (half & b)
-    ones = half ^ b
-    half = twos ^ twosC
-    const foursB = (twos & twosC) | (half & twosD)
-    twos = half ^ twosD
-    half = fours ^ foursA
-    add((fours & foursA) | (half & foursB), 3)
-    fours = half ^ foursB
-  }
-  add(ones, 0)
-  add(twos, 1)
-  add(fours, 2)
-  while (i < count) add(words[i++]!, 0)
-
+  let top = 0
+  for (let left = count; left > 0; top += 3) left = addUp(words, left, top)
   // Compare all 32 counters with half of the count, from the highest plane down.
   const half = count >>> 1
   let greater = 0
   let equal = -1
-  for (let k = planeCount; k >= 0; k--) {
+  for (let k = top - 1; k >= 0; k--) {
     const plane = planes[k]!
     const bit = -((half >>> k) & 1)
     greater |= equal & plane & ~bit
@@ -77,11 +39,49 @@ function majority(words: Int32Array, count: number): number {
   return greater
 }
 
-function add(word: number, plane: number): void {
-  let carry = word
-  for (let k = plane; carry !== 0 && k <= planeCount; k++) {
-    const before = planes[k]!
-    planes[k] = before ^ carry
-    carry &= before
+/**
+ * Adds the words up, eight at a time, with carry-save adders (Harley-Seal; Warren, "Hacker's Delight", 5-1). The sums'
+ * three low planes go to `planes` from `plane` on; what is carried out of them is left in `words`, its number returned.
+ */
+function addUp(words: Int32Array, count: number, plane: number): number {
+  words.fill(0, count, count + (-count & 7))
+  let ones = 0
+  let twos = 0
+  let fours = 0
+  let carries = 0
+  for (let i = 0; i < count; i += 8) {
+    let a = words[i]!
+    let b = words[i + 1]!
+    let half = ones ^ a
+    const twosA = (ones & a) | (half & b)
+    ones = half ^ b
+    a = words[i + 2]!
+    b = words[i + 3]!
+    half = ones ^ a
+    const twosB = (ones & a) | (half & b)
+    ones = half ^ b
+    half = twos ^ twosA
+    const foursA = (twos & twosA) | (half & twosB)
+    twos = half ^ twosB
+    a = words[i + 4]!
+    b = words[i + 5]!
+    half = ones ^ a
+    const twosC = (ones & a) | (half & b)
+    ones = half ^ b
+    a = words[i + 6]!
+    b = words[i + 7]!
+    half = ones ^ a
+    const twosD = (ones & a) | (half & b)
+    ones = half ^ b
+    half = twos ^ twosC
+    const foursB = (twos & twosC) | (half & twosD)
+    twos = half ^ twosD
+    half = fours ^ foursA
+    words[carries++] = (fours & foursA) | (half & foursB)
+    fours = half ^ foursB
   }
+  planes[plane] = ones
+  planes[plane + 1] = twos
+  planes[plane + 2] = fours
+  return count < 8 ? 0 : carries
 }

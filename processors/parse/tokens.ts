@@ -1,3 +1,4 @@
+import { compound, foldAny, foldAscii, foldNormal, separator, unspaced } from './characters.ts'
 import { timeOrDateEnd } from './dates.ts'
 
 /**
@@ -10,100 +11,195 @@ export interface TokenSequence {
   readonly high: Int32Array
   readonly low: Int32Array
   count: number
-  /** Tokens as UTF-16, one space after each; unspaced runs whole. The first `unitCount` are valid. */
-  readonly units: Uint16Array
-  unitCount: number
+  /** Tokens as UTF-8, one space after each; unspaced runs whole. The first `byteCount` are valid. */
+  readonly bytes: Buffer
+  byteCount: number
 }
 
 /** Reads tokens from texts of at most `maxUnits` UTF-16 units (after NFKC; what is over is left out). */
 export function createTokenReader(maxUnits: number): (text: string) => TokenSequence {
-  const source = Buffer.allocUnsafeSlow(2 * maxUnits)
-  const input = new Uint16Array(source.buffer, source.byteOffset, maxUnits)
-  const high = new Int32Array(maxUnits)
-  const low = new Int32Array(maxUnits)
-  const units = new Uint16Array(2 * maxUnits + 2)
-  const sequence: TokenSequence = { high, low, count: 0, units, unitCount: 0 }
+  // The loop looks ahead of the end.
+  const input = Buffer.allocUnsafeSlow(3 * maxUnits + 4)
+  const sequence: TokenSequence = {
+    high: new Int32Array(maxUnits),
+    low: new Int32Array(maxUnits),
+    count: 0,
+    bytes: Buffer.allocUnsafeSlow(4 * maxUnits + 4),
+    byteCount: 0,
+  }
 
   return (text) => {
-    // ASCII is NFKC already.
-    const composed = Buffer.byteLength(text) === text.length ? text : text.normalize('NFKC')
-    // Node's name for UTF-16LE, which is what typed arrays hold on every machine that Node runs on.
-    readTokens(input, source.write(composed.toLowerCase(), 0, 'utf16le') >>> 1, sequence)
+    if (!read(text, foldAny)) read(text.normalize('NFKC').toLowerCase(), foldNormal)
     return sequence
+  }
+
+  function read(text: string, fold: Uint16Array): boolean {
+    const n = input.write(text.length > maxUnits ? text.slice(0, maxUnits) : text)
+    input.fill(0, n, n + 4)
+    return readTokens(input, n, fold, sequence)
   }
 }
 
-/** The loop over every character; arguments are locals, which is what makes it fast. */
-function readTokens(input: Uint16Array, n: number, sequence: TokenSequence): void {
-  const { high, low, units } = sequence
-  const kinds = unitKinds
+/**
+ * The loop over every character; arguments are locals, which is what makes it fast. `input` is valid UTF-8 of `n` bytes,
+ * zeros after it. False: `fold` does not do for this text.
+ */
+function readTokens(input: Buffer, n: number, fold: Uint16Array, sequence: TokenSequence): boolean {
+  const { high, low, bytes } = sequence
+  const ascii = foldAscii
   let t = 0
   let w = 0
   let i = 0
   while (i < n) {
-    let unit = input[i]!
-    let kind = kinds[unit]!
-    if (kind === separator) {
+    let c = ascii[input[i]!]!
+    if (c === separator) {
       i++
-      if (unit >= 0xd800 && unit < 0xdc00 && i < n && isSurrogate(input[i]!)) i++
       continue
     }
-    if (kind === unspaced) {
-      const start = i
-      let last = 0
-      do {
-        units[w++] = unit
-        if (i > start) {
-          const b = Math.imul(unit, primeB)
-          high[t] = finishHigh(seedA ^ last, b)
-          low[t++] = finishLow(seedA ^ last, b)
-        }
-        last = unit
-        i++
-      } while (i < n && kinds[(unit = input[i]!)] === unspaced)
-      if (i === start + 1) {
-        high[t] = finishHigh(seedA ^ last, seedB)
-        low[t++] = finishLow(seedA ^ last, seedB)
-      }
-      units[w++] = 32
-      continue
-    }
-    if (kind === digit) {
+    const start = w
+    const startsWithDigit = c > 0 && c < 58
+    if (startsWithDigit) {
       const end = timeOrDateEnd(input, i, n)
       if (end > 0) {
         high[t] = timeHigh
         low[t++] = timeLow
-        units[w++] = 116
-        units[w++] = 58
-        units[w++] = 32
+        bytes[w++] = 116
+        bytes[w++] = 58
+        bytes[w++] = 32
         i = end
         continue
       }
     }
-    const start = i
-    let letters = 0
     let a = seedA
     let b = seedB
-    do {
-      letters |= kind
-      units[w++] = unit
-      a = Math.imul(a ^ unit, primeA)
-      b = (((b << 11) | (b >>> 21)) + a) | 0
-      if (++i >= n) break
-      unit = input[i]!
-      kind = kinds[unit]!
-    } while (kind > unspaced)
-    if (letters === digit && i - start >= longNumberDigits) {
-      w -= i - start
-      units[w++] = 48
-      a = b = seedA
+    for (;;) {
+      while (c > 0) {
+        bytes[w++] = c
+        a = Math.imul(a ^ c, primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        c = ascii[input[++i]!]!
+      }
+      if (c === separator) break
+      const lead = input[i]!
+      if (lead >= 0xf0) {
+        if (fold === foldAny && !isPictograph(input, i)) return false
+        if (isPictograph(input, i)) break
+        const code = codePoint(input, i)
+        a = Math.imul(a ^ (0xd7c0 + (code >>> 10)), primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        a = Math.imul(a ^ (0xdc00 | (code & 0x3ff)), primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        for (let k = 0; k < 4; k++) bytes[w++] = input[i++]!
+      } else {
+        const two = lead < 0xe0
+        const unit = two
+          ? ((lead & 0x1f) << 6) | (input[i + 1]! & 0x3f)
+          : ((lead & 0x0f) << 12) | ((input[i + 1]! & 0x3f) << 6) | (input[i + 2]! & 0x3f)
+        const folded = fold[unit]!
+        if (folded <= compound) {
+          if (folded === compound) return false
+          break
+        }
+        a = Math.imul(a ^ folded, primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        if (folded === unit) {
+          bytes[w++] = lead
+          bytes[w++] = input[i + 1]!
+          if (!two) bytes[w++] = input[i + 2]!
+        } else w = writeUnit(bytes, w, folded)
+        i += two ? 2 : 3
+      }
+      c = ascii[input[i]!]!
     }
-    units[w++] = 32
-    high[t] = finishHigh(a, b)
-    low[t++] = finishLow(a, b)
+    if (w > start) {
+      if (startsWithDigit && w - start >= longNumberDigits && areDigits(bytes, start, w)) {
+        w = start
+        bytes[w++] = 48
+        a = b = seedA
+      }
+      bytes[w++] = 32
+      high[t] = finishHigh(a, b)
+      low[t++] = finishLow(a, b)
+      if (c === separator) i++
+      continue
+    }
+    // A wide separator, or a run of a script without spaces.
+    let unit = unitAt(input, i)
+    if (unit < 0 || fold[unit] === separator) {
+      i += sizeOf(input[i]!)
+      continue
+    }
+    let last = 0
+    let length = 0
+    do {
+      const size = sizeOf(input[i]!)
+      for (let k = 0; k < size; k++) bytes[w++] = input[i++]!
+      if (length++ > 0) {
+        b = Math.imul(unit, primeB)
+        high[t] = finishHigh(seedA ^ last, b)
+        low[t++] = finishLow(seedA ^ last, b)
+      }
+      last = unit
+      unit = i < n ? unitAt(input, i) : -1
+    } while (unit >= 0 && fold[unit] === unspaced)
+    if (length === 1) {
+      high[t] = finishHigh(seedA ^ last, seedB)
+      low[t++] = finishLow(seedA ^ last, seedB)
+    }
+    bytes[w++] = 32
   }
   sequence.count = t
-  sequence.unitCount = w
+  sequence.byteCount = w
+  return true
+}
+
+function areDigits(bytes: Buffer, start: number, end: number): boolean {
+  let i = start
+  while (i < end && bytes[i]! >= 48 && bytes[i]! <= 57) i++
+  return i === end
+}
+
+function sizeOf(lead: number): number {
+  return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+}
+
+/** The UTF-16 unit of the character at `i`; -1 = it takes two. */
+function unitAt(input: Buffer, i: number): number {
+  const lead = input[i]!
+  if (lead < 0x80) return lead
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | (input[i + 1]! & 0x3f)
+  if (lead < 0xf0) return ((lead & 0x0f) << 12) | ((input[i + 1]! & 0x3f) << 6) | (input[i + 2]! & 0x3f)
+  return -1
+}
+
+/** The code point of the four bytes at `i`. */
+function codePoint(input: Buffer, i: number): number {
+  return (
+    ((input[i]! & 0x07) << 18) |
+    ((input[i + 1]! & 0x3f) << 12) |
+    ((input[i + 2]! & 0x3f) << 6) |
+    (input[i + 3]! & 0x3f)
+  )
+}
+
+/** Astral characters are letters, but for these (U+1F000-1FBFF). */
+function isPictograph(input: Buffer, i: number): boolean {
+  const code = codePoint(input, i)
+  return code >= 0x1f000 && code < 0x1fc00
+}
+
+function writeUnit(bytes: Buffer, at: number, unit: number): number {
+  let w = at
+  if (unit < 0x80) bytes[w++] = unit
+  else {
+    if (unit < 0x800) bytes[w++] = 0xc0 | (unit >>> 6)
+    else {
+      bytes[w++] = 0xe0 | (unit >>> 12)
+      bytes[w++] = 0x80 | ((unit >>> 6) & 0x3f)
+    }
+    bytes[w++] = 0x80 | (unit & 0x3f)
+  }
+  return w
 }
 
 /** Every input bit reaches every output bit of either half, which a SimHash needs. */
@@ -131,30 +227,3 @@ const mixA = 0x7feb352d
 const mixB = 0x846ca68b | 0
 const timeHigh = 0x6a09e667
 const timeLow = 0x3c6ef372
-
-/** Kinds of a UTF-16 unit; up to `unspaced` they end a word. */
-const separator = 0
-const unspaced = 1
-const digit = 2
-const letter = 3
-const unspacedScripts =
-  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}\u3005\u30fc]+/gu
-
-const unitKinds = createUnitKinds()
-
-function createUnitKinds(): Uint8Array {
-  const kinds = new Uint8Array(0x10000)
-  const all = Uint16Array.from({ length: 0x10000 }, (_, unit) => (isSurrogate(unit) ? 32 : unit))
-  const text = Buffer.from(all.buffer).toString('utf16le')
-  for (const run of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) kinds.fill(letter, run.index, run.index + run[0].length)
-  for (const run of text.matchAll(unspacedScripts)) kinds.fill(unspaced, run.index, run.index + run[0].length)
-  kinds.fill(digit, 48, 58)
-  // Astral characters are letters, but for pictographs (U+1F000-1FBFF), whose high surrogates separate.
-  kinds.fill(letter, 0xd800, 0xe000)
-  kinds.fill(separator, 0xd83c, 0xd83f)
-  return kinds
-}
-
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit < 0xe000
-}

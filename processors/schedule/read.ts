@@ -163,13 +163,14 @@ export function nextDueMs(tasks: Tasks): number | null {
 }
 
 /**
- * Whether schedule has nothing left to do that is worth waiting for: no visit is out, and no host is due within
- * `patienceMs`. What is due later keeps nothing alive.
+ * Whether schedule has nothing left to do that is worth waiting for: no visit is out, no URL is in a queue (it only
+ * waits for its host's delay, however long that is), and no host is due within `patienceMs`. What is parked or known and
+ * due later keeps nothing alive.
  */
 export function isIdle(tasks: Tasks, nowMs: number, patienceMs: number): boolean {
-  if (readCounts(tasks).visits > 0) return false
+  const { visits, queued } = readCounts(tasks)
   const next = nextDueMs(tasks)
-  return next === null || next > nowMs + patienceMs
+  return visits === 0 && (next === null || (queued === 0 && next > nowMs + patienceMs))
 }
 
 export interface ParkedReason {

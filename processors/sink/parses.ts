@@ -11,7 +11,6 @@ export function parsesRow(key: string, p: Parsed): Row {
     parse_version: p.parseVersion,
     title: p.title ?? '',
     snippet: p.snippet ?? '',
-    text: p.text,
     language: p.language ?? '',
     content_hash_hex: hexOf(p.contentHash),
     simhash: uint64Of(p.simhash),

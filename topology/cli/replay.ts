@@ -1,14 +1,18 @@
+import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { createArchiveReader } from '../../connectors/archive/file.ts'
 import { createSystemClock } from '../../connectors/clock/system.ts'
+import type { Clock } from '../../connectors/clock/types.ts'
 import { openEmbeddedLog } from '../../connectors/log/embedded/open.ts'
 import { LogError } from '../../connectors/log/errors.ts'
 import type { Log } from '../../connectors/log/types.ts'
 import type { Extracted } from '../../processors/parse/extract.ts'
+import { clickHouseServer, openAnalytics, startSink } from '../analytics.ts'
 import { type DataDirectory, openDataDirectory } from '../data-directory.ts'
 import { CommandError, dataDirectoryError } from '../errors.ts'
 import { type ReplayProgress, type ReplayReport, replayParse } from '../replay.ts'
 import { agentOf, type Settings } from '../settings.ts'
+import { topicSpecs } from '../topics.ts'
 import { onInterrupt } from './interrupt.ts'
 import { addSettings, readSettings } from './options.ts'
 import { count, createLiveLine, type Output } from './output.ts'
@@ -40,18 +44,9 @@ Examples:
   $ weir replay parse --data example --config weir.json --apply
 `,
     )
-  addSettings(parse, ['data', 'crawl', 'userAgent'])
+  addSettings(parse, ['data', 'crawl', 'userAgent', 'analytics'])
   parse.action((flags: ReplayFlags) => replay(readSettings(parse), flags, output))
   return new Command('replay').description('Works a crawl through again, from what is stored.').addCommand(parse)
-}
-
-/** What reads `parsed` outside a crawl: each brings itself up to the log's end, in this order, after an --apply. */
-const followers: readonly ((open: OpenDirectory) => Promise<void>)[] = []
-
-interface OpenDirectory {
-  readonly directory: DataDirectory
-  readonly log: Log
-  readonly settings: Settings
 }
 
 async function replay(settings: Settings, flags: ReplayFlags, output: Output): Promise<void> {
@@ -96,10 +91,8 @@ async function replay(settings: Settings, flags: ReplayFlags, output: Output): P
       stopping: stopping.signal,
       onProgress: (progress) => showProgress(progress),
     })
-    if (report.applied && report.ended === 'done') {
-      for (const follow of followers) await follow({ directory, log, settings })
-    }
     live.clear()
+    if (report.applied && settings.analytics) await sinkUp(directory, log, clock, output)
     for (const { url, error } of report.missingExamples) output.message(`archive-missing: ${url}: ${error}`)
     if (flags.json === true) output.data(JSON.stringify(report))
     else for (const line of reportLines(report)) output.data(line)
@@ -120,6 +113,23 @@ async function replay(settings: Settings, flags: ReplayFlags, output: Output): P
     )
   }
 }
+
+/** Brings what was written into ClickHouse, so that SQL has it when the command is done. */
+async function sinkUp(directory: DataDirectory, log: Log, clock: Clock, output: Output): Promise<void> {
+  const { crawl, partitions } = directory.crawl
+  const topics = topicSpecs(crawl, partitions)
+  await log.ensure(topics)
+  const analytics = openAnalytics(crawl, join(directory.dir, 'clickhouse'), clickHouseServer(process.env, crawl))
+  const sink = startSink({ crawl, log, topics, clock, analytics, onNotice: (text) => output.message(text) })
+  try {
+    await sink.drain(sinkPatienceMs)
+  } finally {
+    await sink.close()
+  }
+}
+
+/** Given up only when ClickHouse has taken nothing for this long. */
+const sinkPatienceMs = 15_000
 
 function openDirectory(settings: Settings): DataDirectory {
   try {

@@ -1,4 +1,5 @@
--- What each page said when it was last read: by the newest parser, then the newest response.
+-- What each page said when it was last read: by the newest parser, then the newest response. The whole text is in the
+-- archive (weir get --text).
 CREATE TABLE IF NOT EXISTS parses
 (
     url_hash FixedString(16) DEFAULT unhex(url_hash_hex),
@@ -12,7 +13,6 @@ CREATE TABLE IF NOT EXISTS parses
     version UInt64 MATERIALIZED bitShiftLeft(toUInt64(parse_version), 48) + toUnixTimestamp64Milli(fetched_at),
     title String,
     snippet String,
-    text String CODEC(ZSTD(3)),
     language LowCardinality(String),
     content_hash FixedString(16) DEFAULT unhex(content_hash_hex),
     content_hash_hex String EPHEMERAL,

@@ -37,6 +37,17 @@ test('Q1: a retry that is due within the patience keeps the crawl alive', () => 
   assert.deepEqual(crawl.counts(), { 'known/ok': 2 })
 })
 
+test('Q1: URLs that wait for nothing but the delay of their host keep the crawl alive, whatever the patience', () => {
+  const crawl = new Script({
+    seeds: [root],
+    punctuateMs: 5000,
+    answer: ({ path }) =>
+      path === '/robots.txt' ? { body: 'User-agent: *\nCrawl-delay: 300' } : page('/x', '/y', '/z'),
+  })
+  crawl.run({ patienceMs: 0 })
+  assert.deepEqual(crawl.counts(), { 'known/ok': 4 })
+})
+
 test('Q2: a host with 20,000 URLs starves nobody, and nobody starves it', () => {
   const hosts = Array.from({ length: 50 }, (_, i) => `h${i}.test`)
   const crawl = new Script({
@@ -223,7 +234,7 @@ test('D8: an outage makes nothing gone; two 404 a day apart do, and a page that 
       if (atMs > dayMs && atMs < 4 * dayMs) return { error: 'connect-timeout', takesMs: 10_000 }
       if (path === '/robots.txt') return none
       if (path === '/lost' && atMs > 4 * dayMs) return none
-      if (path === '/away' && atMs > 4 * dayMs && atMs < 40 * dayMs) return { status: 410 }
+      if (path === '/away' && atMs > 4 * dayMs && atMs < 30 * dayMs) return { status: 410 }
       return page('/lost', '/away', '/stays')
     },
   })

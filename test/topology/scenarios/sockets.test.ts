@@ -122,7 +122,7 @@ test('P1: stopped in the middle and opened again: every page once, nothing lost'
   for (let round = 0; round < 3; round++) {
     const { crawl } = await open(settings, round === 0 ? seeds : [])
     const goal = 20 * (round + 1)
-    while (sites.paths().length < goal) await new Promise((done) => setTimeout(done, 2))
+    await until(() => sites.paths().length >= goal)
     crawl.stop('interrupted')
     const report = await crawl.finished
     assert.equal(report.ended, 'interrupted')
@@ -145,7 +145,10 @@ test('opened again with a greater depth and budget: what was parked goes on', as
   const seed = [sites.url('a.localhost')]
   const first = await crawlSites(settingsFor(data, { maxDepth: 2 }), seed)
   assert.deepEqual(first.report.states, { 'known/ok': 7, 'parked/depth': 8 })
-  assert.deepEqual(first.report.parked, [{ reason: 'depth', count: 8, next: null }])
+  assert.deepEqual(
+    first.report.parked.map(({ reason, count, next }) => ({ reason, count, next })),
+    [{ reason: 'depth', count: 8, next: null }],
+  )
   const second = await crawlSites(settingsFor(data, { maxDepth: 3 }), [])
   assert.deepEqual(second.report.states, { 'known/ok': 15, 'parked/depth': 16 })
   const third = await crawlSites(settingsFor(data, { maxDepth: 4, maxPagesPerHost: 20 }), [])
@@ -174,13 +177,21 @@ test('a delay is kept, also across a stop and a start', async (t) => {
   const sites = await startSites(t, ({ path, res }) => html(res, path === '/' ? links('/a', '/b', '/c') : links()))
   const settings = settingsFor(temporaryDirectory(t), { delayMs: 150 })
   const { crawl } = await open(settings, [sites.url('a.localhost')])
-  while (sites.paths().length < 2) await new Promise((done) => setTimeout(done, 2))
+  await until(() => sites.paths().length >= 2)
   crawl.stop('interrupted')
   await crawl.finished
   const { report } = await crawlSites(settings, [])
   assert.deepEqual(report.states, { 'known/ok': 4 })
   assertPolite(sites.log, 150)
 })
+
+async function until(isSo: () => boolean): Promise<void> {
+  const untilMs = performance.now() + 10_000
+  while (!isSo()) {
+    assert.ok(performance.now() < untilMs, `waited in vain for ${isSo}`)
+    await new Promise((done) => setTimeout(done, 2))
+  }
+}
 
 function latin(text: string): Buffer {
   const bytes = Buffer.alloc(text.length)

@@ -113,7 +113,7 @@ export interface Crawled {
 
 /** No delay between requests unless asked for. */
 export function settingsFor(data: string, changes: Partial<Settings> = {}): Settings {
-  return { ...defaultSettings, data, delayMs: 0, patienceS: 0, allowPrivate: true, ...changes }
+  return { ...defaultSettings, data, delayMs: 0, patienceS: 0, allowPrivate: true, analytics: false, ...changes }
 }
 
 export async function open(
