@@ -192,6 +192,7 @@ export function createTextCollector(options: TextOptions): TextCollector {
     if (dropDepth > 0) return
     // Locals, since this loop sees every byte of text.
     const bytes = page
+    const kinds = byteKinds
     let to = length
     let i = start
     let wordOpen = inWord
@@ -199,8 +200,8 @@ export function createTextCollector(options: TextOptions): TextCollector {
     let count = 0
     while (i < end && to < limit) {
       let byte = bytes[i]!
-      const kind = byteKinds[byte]!
-      if (kind === space) {
+      let kind = kinds[byte]!
+      if ((kind & space) !== 0) {
         wordOpen = false
         gap = true
         i++
@@ -235,19 +236,27 @@ export function createTextCollector(options: TextOptions): TextCollector {
       }
       if (gap && to > blockStart) out[to++] = 32
       gap = false
-      if (kind === other) {
+      if (kind === nul) {
         wordOpen = false
-        if (byte !== 0) out[to++] = byte
         i++
         continue
       }
-      if (!wordOpen) count++
-      wordOpen = true
+      // A run of ASCII is copied as it stands, single spaces included, without a branch a word: they cannot be foreseen,
+      // and cost more than all else here.
       const stop = Math.min(end, i + limit - to)
+      let last = wordOpen ? word : other
       do {
         out[to++] = byte
+        count += kind & ~last & word
+        last = kind
         byte = bytes[++i]!
-      } while (i < stop && byteKinds[byte] === word)
+        kind = kinds[byte]!
+      } while (i < stop && (kind & (last | special) & ~word) === 0)
+      wordOpen = last === word
+      if (last === space) {
+        to--
+        gap = true
+      }
     }
     length = to
     inWord = wordOpen
@@ -302,12 +311,17 @@ const templateTag = tagId('template')
 const other = 0
 const word = 1
 const space = 2
-const ampersand = 3
-const wide = 4
+/** What the loop over plain text leaves to others. */
+const special = 4
+const ampersand = special
+const wide = special | 8
+const nul = special | 16
 const byteKinds = Uint8Array.from({ length: 256 }, (_, byte) => {
   if (byte >= 0x80) return wide
+  if (byte === 0) return nul
   if (byte === 38) return ampersand
-  if (byte === 32 || (byte >= 9 && byte <= 13)) return space
+  if (byte === 32) return space
+  if (byte >= 9 && byte <= 13) return space | special
   return /[0-9A-Za-z]/.test(String.fromCharCode(byte)) ? word : other
 })
 
