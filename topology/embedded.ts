@@ -4,30 +4,25 @@ import { createSystemClock } from '../connectors/clock/system.ts'
 import type { Clock } from '../connectors/clock/types.ts'
 import { createSystemResolver } from '../connectors/dns/system.ts'
 import { type Faults, noFaults } from '../connectors/faults/types.ts'
-import { isPublicAddress } from '../connectors/http/addresses.ts'
-import type { HttpClient } from '../connectors/http/types.ts'
+import { privateOnly } from '../connectors/http/private-only.ts'
 import { createUndiciClient } from '../connectors/http/undici.ts'
 import { type EmbeddedLog, openEmbeddedLog } from '../connectors/log/embedded/open.ts'
 import { LogError } from '../connectors/log/errors.ts'
 import { createLmdbStoreProvider } from '../connectors/store/lmdb.ts'
-import { createCanonicalize } from '../processors/canonicalize/canonicalize.ts'
-import { createDedupe } from '../processors/dedupe.ts'
-import { createFetch } from '../processors/fetch/fetch.ts'
-import { createExtractor } from '../processors/parse/extract.ts'
 import { rulesHash } from '../processors/parse/extract-rules.ts'
-import { parsePage } from '../processors/parse/page.ts'
 import type { PageBudget } from '../processors/schedule/options.ts'
 import { createPageBudget, isIdle, readCounts, type Tasks } from '../processors/schedule/read.ts'
-import { createSchedule } from '../processors/schedule/schedule.ts'
 import { clickHouseServer, openAnalytics, startSink } from './analytics.ts'
 import { startControlServer } from './control.ts'
 import { crawlApplications } from './crawl.ts'
+import { createCrawlProcessors } from './crawl-processors.ts'
 import { type DataDirectory, openDataDirectory } from './data-directory.ts'
 import { CommandError, dataDirectoryError, usageError } from './errors.ts'
 import { type CrawlView, inspectionCalls, type ParkedUrls, parkedWithExample, scheduleTasks } from './inspect.ts'
+import { messageOf, noticeEvent } from './notices.ts'
 import { isPublicHost, listedHosts, readSeeds, seedRecords, writeSeeds } from './seeds.ts'
 import { agentOf, type Settings } from './settings.ts'
-import type { StreamsEvent } from './streams/events.ts'
+import { type CrawlStatus, createStatus } from './status.ts'
 import { createStreams, type Streams } from './streams/runtime.ts'
 import { topicName, topicSpecs } from './topics.ts'
 
@@ -39,25 +34,6 @@ export interface EmbeddedCrawlOptions {
   readonly onNotice?: (text: string) => void
   readonly clock?: Clock
   readonly faults?: Faults
-}
-
-export interface CrawlStatus {
-  readonly crawl: string
-  readonly running: boolean
-  /** URLs by `<state>/<reason>`; their sum is all that were admitted. */
-  readonly states: { readonly [stateAndReason: string]: number }
-  /** Pages that answered, whatever they said. */
-  readonly pages: number
-  readonly requests: number
-  readonly queued: number
-  /** Visits that a fetcher has. */
-  readonly inFlight: number
-  readonly hosts: number
-  readonly pagesPerSec: number
-  /** URLs that wait because something failed. */
-  readonly errors: number
-  /** Records that are written and not yet processed. */
-  readonly lag: number
 }
 
 export interface CrawlReport {
@@ -160,43 +136,22 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
       store: (application, partition, name) => streams?.getStore(`${crawl}-${application}`, partition, name),
     }
     const tasks = () => scheduleTasks(view)
-    const processors = {
-      canonicalize: createCanonicalize({
-        discoveredTopic: topicName(crawl, 'discovered-urls'),
-        maxUrlLength: settings.maxUrlLength,
-        onWidened: (host, why) => notice(`${host} joins the scope: ${why}`),
-      }),
-      dedupe: createDedupe(),
-      schedule: createSchedule({
-        fetchedTopic: topicName(crawl, 'fetched'),
-        robotsToken: agent.token,
-        minDelayMs: settings.delayMs,
-        maxDepth: settings.maxDepth,
-        ...(settings.maxPagesPerHost === null ? {} : { maxPagesPerHost: settings.maxPagesPerHost }),
-        pageBudget: budgetUntil(stopping.signal, settings.maxPages, tasks),
-        maxVisits: settings.maxInFlight,
-        requestTimeoutMs: settings.requestTimeoutMs,
-        leasesVoidBeforeMs: startedAtMs,
-        onSwept: (partition) => void swept.add(partition),
-        recrawlMs: settings.recrawlIntervalS * 1000,
-      }),
-      fetch: createFetch({
-        http: agent.hasContact ? http : privateOnly(http, clock),
-        resolver,
-        archive,
-        parse: parsePage,
-        extract: createExtractor(settings.extract),
-        parseVersion: directory.useRules(rulesHash(settings.extract)),
-        userAgent: agent.userAgent,
-        agentToken: agent.token,
-        allowPrivate: settings.allowPrivate,
-        requestTimeoutMs: settings.requestTimeoutMs,
-        maxPageBytes: settings.maxBodyBytes,
-        gapMarginMs,
-        faults,
-        stopping: stopping.signal,
-      }),
-    }
+    const processors = createCrawlProcessors({
+      crawl,
+      settings,
+      agent,
+      http: agent.hasContact ? http : privateOnly(http, clock),
+      resolver,
+      archive,
+      faults,
+      parseVersion: directory.useRules(rulesHash(settings.extract)),
+      gapMarginMs,
+      leasesVoidBeforeMs: startedAtMs,
+      stopping: stopping.signal,
+      pageBudget: budgetUntil(stopping.signal, settings.maxPages, tasks),
+      onSwept: (partition) => void swept.add(partition),
+      onWidened: (host, why) => notice(`${host} joins the scope: ${why}`),
+    })
     const applications = crawlApplications(crawl, processors).map((application) =>
       application.guarantee === 'ack_on_take'
         ? { ...application, maxInFlight: settings.maxInFlight, resume: 'end' as const }
@@ -220,29 +175,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     const analytics = settings.analytics ? openAnalytics(crawl, join(directory.dir, 'clickhouse'), server) : undefined
     const sink = analytics && startSink({ crawl, log, topics, clock, analytics, faults, onNotice: notice })
     if (sink !== undefined) closers.push(() => sink.close())
-    const meter = createMeter(clock)
-    const readStatus = (): CrawlStatus => {
-      const counts = readCounts(tasks())
-      return {
-        crawl,
-        running: true,
-        states: counts.states,
-        pages: counts.fetched,
-        requests: counts.requests,
-        queued: counts.queued,
-        inFlight: running.inFlight(`${crawl}-fetch`),
-        hosts: counts.hosts,
-        pagesPerSec: meter.rate(counts.fetched),
-        errors: troubled(counts.states),
-        lag: running.lag() + (sink?.lag() ?? 0),
-      }
-    }
-    let lastStatus = readStatus()
-    const status = (): CrawlStatus => {
-      // While it closes, whoever shows it still asks, and the stores are gone.
-      if (running.state() === 'RUNNING') lastStatus = readStatus()
-      return lastStatus
-    }
+    const status = createStatus({ crawl, clock, streams: running, tasks, sinkLag: () => sink?.lag() ?? 0 })
     const control = await startControlServer(directory.path('control.json'), {
       ...inspectionCalls(view),
       status: async () => ({ ...status(), parked: parkedWithExample(tasks()) }),
@@ -337,26 +270,6 @@ function refusePublic(hosts: readonly string[]): void {
   )
 }
 
-/** Without a contact nothing public is connected to, wherever links and names lead. */
-function privateOnly(http: HttpClient, clock: Clock): HttpClient {
-  return {
-    request(request, done) {
-      if (!isPublicAddress(request.address)) return http.request(request, done)
-      const times = {
-        startedAtMs: 0,
-        endedAtMs: clock.nowMs(),
-        startedMonotonicMs: 0,
-        endedMonotonicMs: 0,
-        headersMs: 0,
-      }
-      const message = `${request.address} is a public address, and no contact is set (--contact)`
-      clock.setTimer(0, () => done({ kind: 'error', error: 'unreachable', message, written: false, times }))
-      return { cancel() {} }
-    },
-    close: () => http.close(),
-  }
-}
-
 /** The crawl's page budget; once it is to stop, no visit is issued any more. */
 function budgetUntil(stopping: AbortSignal, maxPages: number | null, tasks: () => Tasks): PageBudget {
   const unlimited: PageBudget = { note() {}, leasable: () => Number.POSITIVE_INFINITY, exhausted: () => false }
@@ -366,51 +279,6 @@ function budgetUntil(stopping: AbortSignal, maxPages: number | null, tasks: () =
     leasable: () => (stopping.aborted ? 0 : budget.leasable()),
     exhausted: () => budget.exhausted(),
   }
-}
-
-/** Parked for a reason that lies with a server, and pages that failed. */
-function troubled(states: CrawlStatus['states']): number {
-  const reasons = ['parked/robots-unreachable', 'parked/dns', 'parked/back-off', 'known/failed']
-  return reasons.reduce((sum, reason) => sum + (states[reason] ?? 0), 0)
-}
-
-/** Pages a second over the last few seconds. */
-function createMeter(clock: Clock): { rate(pages: number): number } {
-  const windowMs = 5000
-  const samples: { atMs: number; pages: number }[] = []
-  return {
-    rate(pages) {
-      const atMs = clock.monotonicMs()
-      samples.push({ atMs, pages })
-      while (samples.length > 2 && samples[0]!.atMs < atMs - windowMs) samples.shift()
-      const first = samples[0]!
-      return atMs > first.atMs ? ((pages - first.pages) * 1000) / (atMs - first.atMs) : 0
-    },
-  }
-}
-
-function noticeEvent(event: StreamsEvent, notice: (text: string) => void): void {
-  switch (event.kind) {
-    case 'dead-letter':
-      notice(
-        `a record of ${event.topic} (partition ${event.partition}, offset ${event.offset}) could not be processed and is in the dead letters: ${messageOf(event.error)}`,
-      )
-      break
-    case 'task-stopped':
-      notice(`task ${event.taskId} of ${event.applicationId} has stopped: ${messageOf(event.error)}`)
-      break
-    case 'work-failed':
-      notice(`a visit failed inside the crawler (${event.applicationId}): ${messageOf(event.error)}`)
-      break
-    case 'aborted':
-      notice(`a commit was not written and is done again: ${event.error.message}`)
-      break
-    default:
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function stopped(error: unknown): Error {

@@ -19,7 +19,9 @@ export const rulesStore: StoreBuilder<string, StoredRule> = {
   },
 }
 
-export function* storedRules(store: Pick<KeyValueStore<string, StoredRule>, 'range'>): Generator<readonly [string, Control]> {
+export function* storedRules(
+  store: Pick<KeyValueStore<string, StoredRule>, 'range'>,
+): Generator<readonly [string, Control]> {
   for (const [key, rule] of store.range(scopeKey, afterRules)) {
     if (isScopeRule(key) && rule !== true) yield [key, rule]
   }

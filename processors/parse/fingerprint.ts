@@ -24,51 +24,83 @@ export const minFingerprintTokens = 50
 export function createFingerprinter(options: { readonly maxTextUnits: number }): (text: string) => Fingerprint {
   const { maxTextUnits } = options
   const read = createTokenReader(maxTextUnits)
-  const high = new Int32Array(2 * maxTextUnits + 8)
-  const low = new Int32Array(2 * maxTextUnits + 8)
+  // Seven words more, as `simHash` wants them.
+  const words = { high: new Int32Array(maxTextUnits + 7), low: new Int32Array(maxTextUnits + 7), count: 0 }
+  const grams = { high: new Int32Array(2 * maxTextUnits + 7), low: new Int32Array(2 * maxTextUnits + 7), count: 0 }
 
   return (text) => {
     const tokens = read(text)
-    const words = keepRare(tokens)
-    const simhash = simHash(high, low, words)
-    const simhash2 = simHash(high, low, grams(tokens))
+    keepRare(tokens, words)
+    makeGrams(tokens, grams)
     return {
       contentHash: hash128(tokens.bytes.subarray(0, tokens.byteCount)),
-      simhash: toBytes(simhash),
-      simhash2: toBytes(simhash2),
+      simhash: toBytes(simHash(words.high, words.low, words.count)),
+      simhash2: toBytes(simHash(grams.high, grams.low, grams.count)),
       tokenCount: tokens.count,
     }
   }
+}
 
-  function keepRare(tokens: TokenSequence): number {
-    let kept = 0
-    for (let i = 0; i < tokens.count; i++) {
-      const h = tokens.high[i]!
-      const l = tokens.low[i]!
-      if (isFrequent(h, l)) continue
-      high[kept] = h
-      low[kept++] = l
-    }
-    return kept
+interface Features {
+  readonly high: Int32Array
+  readonly low: Int32Array
+  count: number
+}
+
+function keepRare(tokens: TokenSequence, words: Features): void {
+  const { high, low } = words
+  let kept = 0
+  for (let i = 0; i < tokens.count; i++) {
+    const h = tokens.high[i]!
+    const l = tokens.low[i]!
+    high[kept] = h
+    low[kept] = l
+    // Of the rare ones one in 60 has its bit set, so that the branch is foreseen.
+    const maybe = (frequentBits[(h >>> 5) & (bitWords - 1)]! >>> (h & 31)) & 1
+    if (maybe === 0 || !isFrequent(h, l)) kept++
   }
+  words.count = kept
+}
 
-  /** Each word with its two, and its four, predecessors; combined from token hashes, so no string is built. */
-  function grams(tokens: TokenSequence): number {
-    const { high: h, low: l, count } = tokens
-    let g = 0
-    for (let i = 2; i < count; i++) {
-      let a = combine(combine(h[i - 2]!, l[i - 1]!), h[i]!)
-      let b = combine(combine(l[i - 2]!, h[i - 1]!), l[i]!)
+/** Each word with its two, and its four, predecessors; combined from token hashes, so no string is built. */
+function makeGrams(tokens: TokenSequence, grams: Features): void {
+  const { high: h, low: l, count } = tokens
+  const { high, low } = grams
+  let g = 0
+  // Those of the four predecessors.
+  let h1 = 0
+  let h2 = 0
+  let h3 = 0
+  let h4 = 0
+  let l1 = 0
+  let l2 = 0
+  let l3 = 0
+  let l4 = 0
+  for (let i = 0; i < count; i++) {
+    const h0 = h[i]!
+    const l0 = l[i]!
+    if (i >= 2) {
+      let a = combine(combine(h2, l1), h0)
+      let b = combine(combine(l2, h1), l0)
       high[g] = finish(a, b)
       low[g++] = finish(b, ~a)
-      if (i < 4) continue
-      a = combine(combine(a, h[i - 3]!), l[i - 4]!)
-      b = combine(combine(b, l[i - 3]!), h[i - 4]!)
-      high[g] = finish(a, b)
-      low[g++] = finish(b, ~a)
+      if (i >= 4) {
+        a = combine(combine(a, h3), l4)
+        b = combine(combine(b, l3), h4)
+        high[g] = finish(a, b)
+        low[g++] = finish(b, ~a)
+      }
     }
-    return g
+    h4 = h3
+    h3 = h2
+    h2 = h1
+    h1 = h0
+    l4 = l3
+    l3 = l2
+    l2 = l1
+    l1 = l0
   }
+  grams.count = g
 }
 
 /** Bits that differ between two fingerprints of 8 bytes, 0-64. */
@@ -101,6 +133,9 @@ const frequentSlots = 4_096
 const frequentHigh = new Int32Array(frequentSlots)
 const frequentLow = new Int32Array(frequentSlots)
 const frequentUsed = new Uint8Array(frequentSlots)
+/** One bit for each value of the hash's last 16 bits. */
+const bitWords = 2_048
+const frequentBits = new Int32Array(bitWords)
 
 const readFrequent = createTokenReader(16 * 1024)(frequentTokens)
 for (let i = 0; i < readFrequent.count; i++) {
@@ -108,6 +143,7 @@ for (let i = 0; i < readFrequent.count; i++) {
   let slot = h & (frequentSlots - 1)
   while (frequentUsed[slot] !== 0) slot = (slot + 1) & (frequentSlots - 1)
   frequentUsed[slot] = 1
+  frequentBits[(h >>> 5) & (bitWords - 1)]! |= 1 << (h & 31)
   frequentHigh[slot] = h
   frequentLow[slot] = readFrequent.low[i]!
 }

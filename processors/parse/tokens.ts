@@ -18,9 +18,13 @@ export interface TokenSequence {
 
 /** Reads tokens from texts of at most `maxUnits` UTF-16 units (after NFKC; what is over is left out). */
 export function createTokenReader(maxUnits: number): (text: string) => TokenSequence {
-  // The loop looks ahead of the end.
+  // A truncated look-ahead reads zeros.
   const input = Buffer.allocUnsafeSlow(3 * maxUnits + 4)
-  const sequence: TokenSequence = {
+  const reader: Reader = {
+    input,
+    end: 0,
+    at: 0,
+    fold: foldAny,
     high: new Int32Array(maxUnits),
     low: new Int32Array(maxUnits),
     count: 0,
@@ -30,127 +34,170 @@ export function createTokenReader(maxUnits: number): (text: string) => TokenSequ
 
   return (text) => {
     if (!read(text, foldAny)) read(text.normalize('NFKC').toLowerCase(), foldNormal)
-    return sequence
+    return reader
   }
 
   function read(text: string, fold: Uint16Array): boolean {
     const n = input.write(text.length > maxUnits ? text.slice(0, maxUnits) : text)
     input.fill(0, n, n + 4)
-    return readTokens(input, n, fold, sequence)
+    reader.end = n
+    reader.fold = fold
+    reader.at = reader.count = reader.byteCount = 0
+    return readTokens(reader)
   }
 }
 
+interface Reader extends TokenSequence {
+  /** Well-formed UTF-8, zeros after `end`. */
+  readonly input: Buffer
+  end: number
+  at: number
+  fold: Uint16Array
+}
+
 /**
- * The loop over every character; arguments are locals, which is what makes it fast. `input` is valid UTF-8 of `n` bytes,
- * zeros after it. False: `fold` does not do for this text.
+ * The loop over every byte; words of ASCII, which most are, stay in it. Small, so that the engine compiles it whole.
+ * False: the text must be normalized first.
  */
-function readTokens(input: Buffer, n: number, fold: Uint16Array, sequence: TokenSequence): boolean {
-  const { high, low, bytes } = sequence
-  const ascii = foldAscii
+function readTokens(reader: Reader): boolean {
+  const { input, end, high, low, bytes } = reader
   let t = 0
   let w = 0
   let i = 0
-  while (i < n) {
-    let c = ascii[input[i]!]!
+  while (i < end) {
+    let c = foldAscii[input[i]!]!
     if (c === separator) {
       i++
       continue
     }
-    const start = w
-    const startsWithDigit = c > 0 && c < 58
-    if (startsWithDigit) {
-      const end = timeOrDateEnd(input, i, n)
-      if (end > 0) {
-        high[t] = timeHigh
-        low[t++] = timeLow
-        bytes[w++] = 116
-        bytes[w++] = 58
-        bytes[w++] = 32
-        i = end
-        continue
-      }
-    }
-    let a = seedA
-    let b = seedB
-    for (;;) {
-      while (c > 0) {
+    if (c > nine) {
+      const start = i
+      let a = seedA
+      let b = seedB
+      do {
         bytes[w++] = c
         a = Math.imul(a ^ c, primeA)
         b = (((b << 11) | (b >>> 21)) + a) | 0
-        c = ascii[input[++i]!]!
+        c = foldAscii[input[++i]!]!
+      } while (c > 0)
+      if (c === separator) {
+        bytes[w++] = 32
+        high[t] = finishHigh(a, b)
+        low[t++] = finishLow(a, b)
+        i++
+        continue
       }
-      if (c === separator) break
-      const lead = input[i]!
-      if (lead >= 0xf0) {
-        if (fold === foldAny && !isPictograph(input, i)) return false
-        if (isPictograph(input, i)) break
-        const code = codePoint(input, i)
-        a = Math.imul(a ^ (0xd7c0 + (code >>> 10)), primeA)
-        b = (((b << 11) | (b >>> 21)) + a) | 0
-        a = Math.imul(a ^ (0xdc00 | (code & 0x3ff)), primeA)
-        b = (((b << 11) | (b >>> 21)) + a) | 0
-        for (let k = 0; k < 4; k++) bytes[w++] = input[i++]!
-      } else {
-        const two = lead < 0xe0
-        const unit = two
-          ? ((lead & 0x1f) << 6) | (input[i + 1]! & 0x3f)
-          : ((lead & 0x0f) << 12) | ((input[i + 1]! & 0x3f) << 6) | (input[i + 2]! & 0x3f)
-        const folded = fold[unit]!
-        if (folded <= compound) {
-          if (folded === compound) return false
-          break
-        }
-        a = Math.imul(a ^ folded, primeA)
-        b = (((b << 11) | (b >>> 21)) + a) | 0
-        if (folded === unit) {
-          bytes[w++] = lead
-          bytes[w++] = input[i + 1]!
-          if (!two) bytes[w++] = input[i + 2]!
-        } else w = writeUnit(bytes, w, folded)
-        i += two ? 2 : 3
-      }
-      c = ascii[input[i]!]!
+      // It goes on beyond ASCII.
+      w -= i - start
+      i = start
     }
-    if (w > start) {
-      if (startsWithDigit && w - start >= longNumberDigits && areDigits(bytes, start, w)) {
-        w = start
-        bytes[w++] = 48
-        a = b = seedA
-      }
-      bytes[w++] = 32
-      high[t] = finishHigh(a, b)
-      low[t++] = finishLow(a, b)
-      if (c === separator) i++
-      continue
-    }
-    // A wide separator, or a run of a script without spaces.
-    let unit = unitAt(input, i)
-    if (unit < 0 || fold[unit] === separator) {
-      i += sizeOf(input[i]!)
-      continue
-    }
-    let last = 0
-    let length = 0
-    do {
-      const size = sizeOf(input[i]!)
-      for (let k = 0; k < size; k++) bytes[w++] = input[i++]!
-      if (length++ > 0) {
-        b = Math.imul(unit, primeB)
-        high[t] = finishHigh(seedA ^ last, b)
-        low[t++] = finishLow(seedA ^ last, b)
-      }
-      last = unit
-      unit = i < n ? unitAt(input, i) : -1
-    } while (unit >= 0 && fold[unit] === unspaced)
-    if (length === 1) {
-      high[t] = finishHigh(seedA ^ last, seedB)
-      low[t++] = finishLow(seedA ^ last, seedB)
-    }
-    bytes[w++] = 32
+    reader.at = i
+    reader.count = t
+    reader.byteCount = w
+    if (!readOther(reader)) return false
+    i = reader.at
+    t = reader.count
+    w = reader.byteCount
   }
-  sequence.count = t
-  sequence.byteCount = w
+  reader.count = t
+  reader.byteCount = w
   return true
+}
+
+/** Reads any token, or the separator that is there instead. */
+function readOther(reader: Reader): boolean {
+  const { input, fold, bytes } = reader
+  let i = reader.at
+  let w = reader.byteCount
+  const start = w
+  let c = foldAscii[input[i]!]!
+  const startsWithDigit = c > 0 && c <= nine
+  if (startsWithDigit) {
+    const end = timeOrDateEnd(input, i, reader.end)
+    if (end > 0) {
+      reader.at = end
+      bytes[w] = 116
+      bytes[w + 1] = 58
+      push(reader, w + 2, timeHigh, timeLow)
+      return true
+    }
+  }
+  let a = seedA
+  let b = seedB
+  for (;;) {
+    while (c > 0) {
+      bytes[w++] = c
+      a = Math.imul(a ^ c, primeA)
+      b = (((b << 11) | (b >>> 21)) + a) | 0
+      c = foldAscii[input[++i]!]!
+    }
+    if (c === separator) break
+    const lead = input[i]!
+    if (lead >= 0xf0) {
+      const code = codePoint(input, i)
+      if (isPictograph(code)) break
+      if (fold === foldAny) return false
+      a = Math.imul(a ^ (0xd7c0 + (code >>> 10)), primeA)
+      b = (((b << 11) | (b >>> 21)) + a) | 0
+      a = Math.imul(a ^ (0xdc00 | (code & 0x3ff)), primeA)
+      b = (((b << 11) | (b >>> 21)) + a) | 0
+    } else {
+      const unit = codePoint(input, i)
+      const folded = fold[unit]!
+      if (folded === compound) return false
+      if (folded < compound) break
+      a = Math.imul(a ^ folded, primeA)
+      b = (((b << 11) | (b >>> 21)) + a) | 0
+      if (folded !== unit) {
+        w = writeUnit(bytes, w, folded)
+        i += sizeOf(lead)
+        c = foldAscii[input[i]!]!
+        continue
+      }
+    }
+    for (let left = sizeOf(lead); left > 0; left--) bytes[w++] = input[i++]!
+    c = foldAscii[input[i]!]!
+  }
+  reader.at = i
+  if (w === start) return readUnspaced(reader)
+  if (startsWithDigit && w - start >= longNumberDigits && areDigits(bytes, start, w)) {
+    bytes[start] = 48
+    push(reader, start + 1, finishHigh(seedA, seedA), finishLow(seedA, seedA))
+  } else push(reader, w, finishHigh(a, b), finishLow(a, b))
+  return true
+}
+
+/** Pairs of neighbours of a script without spaces; nothing if there is a separator. */
+function readUnspaced(reader: Reader): boolean {
+  const { input, fold, bytes } = reader
+  let w = reader.byteCount
+  let last = 0
+  let length = 0
+  for (;;) {
+    const code = codePoint(input, reader.at)
+    if (code > 0xffff || fold[code] !== unspaced) break
+    if (length++ > 0) {
+      const b = Math.imul(code, primeB)
+      reader.high[reader.count] = finishHigh(seedA ^ last, b)
+      reader.low[reader.count++] = finishLow(seedA ^ last, b)
+    }
+    last = code
+    for (let left = sizeOf(input[reader.at]!); left > 0; left--) bytes[w++] = input[reader.at++]!
+  }
+  if (length === 0) reader.at += sizeOf(input[reader.at]!)
+  else if (length > 1) {
+    bytes[w++] = 32
+    reader.byteCount = w
+  } else push(reader, w, finishHigh(seedA ^ last, seedB), finishLow(seedA ^ last, seedB))
+  return true
+}
+
+/** Ends a token whose bytes are written up to `end`. */
+function push(reader: Reader, end: number, high: number, low: number): void {
+  reader.bytes[end] = 32
+  reader.byteCount = end + 1
+  reader.high[reader.count] = high
+  reader.low[reader.count++] = low
 }
 
 function areDigits(bytes: Buffer, start: number, end: number): boolean {
@@ -163,28 +210,18 @@ function sizeOf(lead: number): number {
   return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
 }
 
-/** The UTF-16 unit of the character at `i`; -1 = it takes two. */
-function unitAt(input: Buffer, i: number): number {
+function codePoint(input: Buffer, i: number): number {
   const lead = input[i]!
   if (lead < 0x80) return lead
-  if (lead < 0xe0) return ((lead & 0x1f) << 6) | (input[i + 1]! & 0x3f)
-  if (lead < 0xf0) return ((lead & 0x0f) << 12) | ((input[i + 1]! & 0x3f) << 6) | (input[i + 2]! & 0x3f)
-  return -1
+  const second = input[i + 1]! & 0x3f
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second
+  const third = input[i + 2]! & 0x3f
+  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (second << 6) | third
+  return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (input[i + 3]! & 0x3f)
 }
 
-/** The code point of the four bytes at `i`. */
-function codePoint(input: Buffer, i: number): number {
-  return (
-    ((input[i]! & 0x07) << 18) |
-    ((input[i + 1]! & 0x3f) << 12) |
-    ((input[i + 2]! & 0x3f) << 6) |
-    (input[i + 3]! & 0x3f)
-  )
-}
-
-/** Astral characters are letters, but for these (U+1F000-1FBFF). */
-function isPictograph(input: Buffer, i: number): boolean {
-  const code = codePoint(input, i)
+/** Astral characters are letters, but for these. */
+function isPictograph(code: number): boolean {
   return code >= 0x1f000 && code < 0x1fc00
 }
 
@@ -217,6 +254,7 @@ function finishLow(a: number, b: number): number {
   return x ^ (x >>> 15)
 }
 
+const nine = 57
 const longNumberDigits = 5
 
 const seedA = 0x2f0b4c47

@@ -20,4 +20,3 @@ function settingsTable(): string {
   })
   return `| flag | default | what it does |\n|---|---|---|\n${rows.join('\n')}\n`
 }
-

@@ -52,7 +52,10 @@ test('the contact joins the User-Agent once; the token is its leading letters', 
     token: 'weir',
     hasContact: true,
   })
-  assert.equal(agentOf({ userAgent: 'my-bot/2 (+https://example.org/bot)', contact: 'x@y.z' }).userAgent, 'my-bot/2 (+https://example.org/bot)')
+  assert.equal(
+    agentOf({ userAgent: 'my-bot/2 (+https://example.org/bot)', contact: 'x@y.z' }).userAgent,
+    'my-bot/2 (+https://example.org/bot)',
+  )
   assert.equal(agentOf({ userAgent: 'my-bot/2', contact: null }).hasContact, false)
   assert.throws(() => agentOf({ userAgent: '2bot', contact: null }), /must begin with letters/)
 })

@@ -7,17 +7,14 @@ import { parseArgs } from 'node:util'
 import { createMemoryArchive } from '../../connectors/archive/memory.ts'
 import { createVirtualClock } from '../../connectors/clock/virtual.ts'
 import type { MemoryLog } from '../../connectors/log/memory.ts'
-import { createCanonicalize } from '../../processors/canonicalize/canonicalize.ts'
-import { createDedupe } from '../../processors/dedupe.ts'
-import { createFetch } from '../../processors/fetch/fetch.ts'
-import { parsePage } from '../../processors/parse/page.ts'
 import { isIdle, readCounts, type Tasks } from '../../processors/schedule/read.ts'
-import { createSchedule } from '../../processors/schedule/schedule.ts'
 import { openStores } from '../../processors/schedule/stores.ts'
 import { stringSerde, topicSerde } from '../../schemas/codec.ts'
 import type { Control, DiscoveredUrls } from '../../schemas/types.ts'
 import { crawlApplications } from '../../topology/crawl.ts'
+import { createCrawlProcessors } from '../../topology/crawl-processors.ts'
 import { readSeeds, seedRecords } from '../../topology/seeds.ts'
+import { defaultSettings } from '../../topology/settings.ts'
 import { TopologyTestDriver } from '../../topology/streams/driver.ts'
 import type { KeyValueStore } from '../../topology/streams/types.ts'
 import { topicName, topicSpecs } from '../../topology/topics.ts'
@@ -55,29 +52,29 @@ export function simulate(options: SimulationOptions): Simulation {
   const model = createWebModel(options)
   const web = createSimulatedWeb(model, clock)
   const topics = topicSpecs(crawl, partitions)
+  const settings = {
+    ...defaultSettings,
+    delayMs: options.delayMs,
+    maxDepth: null,
+    maxInFlight: 1000,
+    allowPrivate: true,
+  }
+  const processors = createCrawlProcessors({
+    crawl,
+    settings,
+    agent: { userAgent: 'weir/0.1 (+mailto:test@example.org)', token: 'weir' },
+    http: web.http,
+    resolver: web.resolver,
+    archive: createMemoryArchive({ crawl }),
+  })
   const driver = new TopologyTestDriver({
     clock,
     startWallMs,
     topics,
     deadLetterTopic: topicName(crawl, 'dead-letters'),
-    applications: crawlApplications(crawl, {
-      canonicalize: createCanonicalize({ discoveredTopic: topicName(crawl, 'discovered-urls') }),
-      dedupe: createDedupe(),
-      schedule: createSchedule({
-        fetchedTopic: topicName(crawl, 'fetched'),
-        robotsToken: 'weir',
-        minDelayMs: options.delayMs,
-      }),
-      fetch: createFetch({
-        http: web.http,
-        resolver: web.resolver,
-        archive: createMemoryArchive({ crawl }),
-        parse: parsePage,
-        userAgent: 'weir/0.1 (+mailto:test@example.org)',
-        agentToken: 'weir',
-        allowPrivate: true,
-      }),
-    }).map((a) => (a.guarantee === 'ack_on_take' ? { ...a, maxInFlight: 1000 } : a)),
+    applications: crawlApplications(crawl, processors).map((a) =>
+      a.guarantee === 'ack_on_take' ? { ...a, maxInFlight: settings.maxInFlight } : a,
+    ),
   })
   try {
     pipeSeeds(driver, model.seeds())

@@ -27,12 +27,13 @@ export interface ChdbOptions {
  */
 export function createChdbAnalytics(options: ChdbOptions): Analytics {
   let front: Promise<Front> | undefined
-  let isClosed = false
+  const closing = new AbortController()
 
   function current(): Promise<Front> {
-    if (isClosed) return Promise.reject(new AnalyticsError('closed', 'asking the embedded ClickHouse: it is closed'))
+    if (closing.signal.aborted)
+      return Promise.reject(new AnalyticsError('closed', 'asking the embedded ClickHouse: it is closed'))
     if (front === undefined) {
-      const starting = startFront(options, () => {
+      const starting = startFront(options, closing.signal, () => {
         if (front === starting) front = undefined
       })
       starting.catch(() => {})
@@ -47,7 +48,7 @@ export function createChdbAnalytics(options: ChdbOptions): Analytics {
     query: async (sql) => (await current()).analytics.query(sql),
     access: async () => (await current()).analytics.access(),
     async close() {
-      isClosed = true
+      closing.abort()
       const last = await front?.catch(() => undefined)
       await last?.stop()
     },
@@ -64,7 +65,7 @@ const startSlackMs = 30_000
 const stopWaitMs = 10_000
 const keptMessageChars = 2_000
 
-async function startFront(options: ChdbOptions, onGone: () => void): Promise<Front> {
+async function startFront(options: ChdbOptions, closing: AbortSignal, onGone: () => void): Promise<Front> {
   const { dir, database, schemaDir, lockWaitMs = 15_000, enginePackage = 'chdb' } = options
   const password = options.newPassword()
   mkdirSync(dir, { recursive: true })
@@ -85,6 +86,8 @@ async function startFront(options: ChdbOptions, onGone: () => void): Promise<Fro
   exited.then(onGone)
   // It may be gone when it is written to.
   child.stdin.on('error', () => {})
+  // It ends with its stdin, also while it waits for the directory.
+  closing.addEventListener('abort', () => child.stdin.end())
   child.stdin.write(`${JSON.stringify({ dir, password, lockWaitMs, enginePackage })}\n`)
   let port: number
   try {
@@ -101,7 +104,6 @@ async function startFront(options: ChdbOptions, onGone: () => void): Promise<Fro
     analytics,
     async stop() {
       await analytics.close()
-      child.stdin.end()
       const timer = setTimeout(() => child.kill('SIGKILL'), stopWaitMs)
       await exited
       clearTimeout(timer)
@@ -117,8 +119,12 @@ function firstAnswer(child: ChildProcess, timeoutMs: number, said: () => string)
     }
     const timer = setTimeout(() => fail('unavailable', `no answer within ${timeoutMs / 1000} s`), timeoutMs)
     child.once('error', (error) => fail('unavailable', error.message))
-    child.once('exit', (code, signal) => fail('unavailable', `it ended with ${signal ?? code}: ${said()}`))
-    createInterface({ input: child.stdout! }).once('line', (line) => {
+    child.once('exit', (code, signal) => {
+      // A build for other processors.
+      fail(signal === 'SIGILL' ? 'not-installed' : 'unavailable', `it ended with ${signal ?? code}: ${said()}`)
+    })
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      if (!line.startsWith('{')) return
       const answer = JSON.parse(line) as { port: number } | { error: string; code: string }
       if ('error' in answer) {
         return fail(answer.code === 'not-installed' ? 'not-installed' : 'unavailable', answer.error)

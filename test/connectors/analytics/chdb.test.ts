@@ -128,6 +128,16 @@ describe('chDB behind its front', { skip }, () => {
     await missing.close()
   })
 
+  test('one that is closed while it waits for the directory does not wait on', async () => {
+    const waiting = open(dir, schemaDir)
+    const answer = assert.rejects(waiting.query('SELECT 1'), isError('unavailable'))
+    const sinceMs = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await waiting.close()
+    await answer
+    assert.ok(performance.now() - sinceMs < 5_000)
+  })
+
   test('what is closed answers nothing', async () => {
     const closed = open(join(root, 'closed'), schemaDir)
     await closed.close()

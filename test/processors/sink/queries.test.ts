@@ -194,7 +194,7 @@ describe('the shipped queries, on records whose answers are worked out by hand',
     assert.deepEqual(rows, [
       ['known', 'ok', '6', time(nowMs - hourMs)],
       ['known', 'missing', '1', time(nowMs + hourMs)],
-      ['parked', 'back-off', '1', null],
+      ['parked', 'back-off', '1', time(nowMs + hourMs)],
       ['parked', 'depth', '1', null],
       ['parked', 'robots-unreachable', '1', null],
       ['queued', 'none', '1', null],

@@ -130,6 +130,7 @@ function auditLinks(records: Records): void {
   const had = new Map<string, number>()
   for (const { key, value } of recordsOf(records, 'discovered-urls')) add(had, key, value.linkCount)
   for (const [source, n] of had) {
-    if (n > 0) assert.ok((looked.get(source) ?? 0) >= n, `${source}: ${looked.get(source) ?? 0} of ${n} links looked at`)
+    if (n > 0)
+      assert.ok((looked.get(source) ?? 0) >= n, `${source}: ${looked.get(source) ?? 0} of ${n} links looked at`)
   }
 }

@@ -5,7 +5,7 @@ import { type Answer, type Ask, html, page, redirect, Script } from './scripted.
 
 const root = 'http://a.test/'
 const site = (pages: { [path: string]: Answer }) => (ask: Ask) => pages[ask.path] ?? null
-const escape = (text: string): string => text.replaceAll('&', '&amp;')
+const escapeHtml = (text: string): string => text.replaceAll('&', '&amp;')
 
 test('U7: a page that links itself with a doubly escaped ampersand converges', () => {
   const crawl = new Script({
@@ -19,7 +19,7 @@ test('U7: a page that links itself with a doubly escaped ampersand converges', (
 test('U7: a page that echoes its own query, rightly escaped, converges', () => {
   const crawl = new Script({
     seeds: ['http://a.test/?a=1&b=%26amp;&c=%2526'],
-    answer: ({ path }) => (path === '/robots.txt' ? null : html(`<a href="${escape(path)}">itself</a>`)),
+    answer: ({ path }) => (path === '/robots.txt' ? null : html(`<a href="${escapeHtml(path)}">itself</a>`)),
   })
   crawl.run()
   assert.equal(Object.keys(crawl.states()).length, 1)
@@ -152,7 +152,11 @@ test('bodies that are none: empty, 204, 206, a type that is not wanted', () => {
       '/empty': html(''),
       '/204': { status: 204 },
       '/205': { status: 205 },
-      '/206': { status: 206, headers: { 'content-type': 'text/html', 'content-range': 'bytes 0-3/9' }, body: '<a href=/q>' },
+      '/206': {
+        status: 206,
+        headers: { 'content-type': 'text/html', 'content-range': 'bytes 0-3/9' },
+        body: '<a href=/q>',
+      },
       '/299': { status: 299, body: 'odd' },
       '/zip': { headers: { 'content-type': 'application/zip' }, body: '<a href="/q">PK' },
     }),

@@ -153,7 +153,11 @@ test('R14: a crawl-delay of a day is obeyed and loses nothing', () => {
   const crawl = new Script({
     seeds: [root],
     punctuateMs: minuteMs,
-    answer: site(() => robots('User-agent: *', 'Crawl-delay: 86400'), { '/': page('/x', '/y'), '/x': page(), '/y': page() }),
+    answer: site(() => robots('User-agent: *', 'Crawl-delay: 86400'), {
+      '/': page('/x', '/y'),
+      '/x': page(),
+      '/y': page(),
+    }),
     schedule: { recrawlMs: 30 * dayMs },
   })
   crawl.run({ patienceMs: 3 * dayMs, maxMs: 12 * dayMs, stepMs: hourMs })

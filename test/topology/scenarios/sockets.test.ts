@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { recordsOf } from './audit.ts'
-import { assertPolite, crawlSites, html, links, open, readCrawl, settingsFor, startSites, temporaryDirectory } from './sockets.ts'
+import {
+  assertPolite,
+  crawlSites,
+  html,
+  links,
+  open,
+  readCrawl,
+  settingsFor,
+  startSites,
+  temporaryDirectory,
+} from './sockets.ts'
 
 test('a seed that redirects to another host: its links are crawled, a rule and a notice say why', async (t) => {
   const sites = await startSites(t, ({ host, path, res }) => {
@@ -24,7 +34,8 @@ test('a seed that redirects to another host: its links are crawled, a rule and a
 
 test('B1, C1: bodies that are not what they seem', async (t) => {
   const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024, '<p>zeros '), { level: 1 })
-  const russian = '<meta charset="windows-1251"><title>\u041f\u0440\u0438\u0432\u0435\u0442</title><a href="/after-1251">'
+  const russian =
+    '<meta charset="windows-1251"><title>\u041f\u0440\u0438\u0432\u0435\u0442</title><a href="/after-1251">'
   const sites = await startSites(t, ({ path, res }) => {
     switch (path) {
       case '/':
@@ -36,7 +47,9 @@ test('B1, C1: bodies that are not what they seem', async (t) => {
       case '/1251':
         return html(res, latin(russian))
       case '/bom':
-        return html(res, Buffer.from('\ufeff<title>gr\u00fcn</title>'), { 'content-type': 'text/html; charset=iso-8859-1' })
+        return html(res, Buffer.from('\ufeff<title>gr\u00fcn</title>'), {
+          'content-type': 'text/html; charset=iso-8859-1',
+        })
       case '/liar':
         return html(res, '<a href="/no">this is no gzip', { 'content-encoding': 'gzip' })
       case '/zip':
@@ -126,7 +139,10 @@ test('P1: stopped in the middle and opened again: every page once, nothing lost'
     crawl.stop('interrupted')
     const report = await crawl.finished
     assert.equal(report.ended, 'interrupted')
-    assert.equal(Object.values(report.states).reduce((a, b) => a + b), 122 - (report.states['known/ok'] === 0 ? 122 : 0))
+    assert.equal(
+      Object.values(report.states).reduce((a, b) => a + b),
+      122 - (report.states['known/ok'] === 0 ? 122 : 0),
+    )
     assert.equal(report.states['leased/none'], undefined)
     await readCrawl(settings.data, report)
   }

@@ -172,9 +172,7 @@ export async function readCrawl(data: string, report: CrawlReport): Promise<Pick
   )
   try {
     const tasks: Tasks = opened.map((store) =>
-      openStores(
-        (name) => readOnlyStore(builders.get(name)!, store) as unknown as KeyValueStore<never, never>,
-      ),
+      openStores((name) => readOnlyStore(builders.get(name)!, store) as unknown as KeyValueStore<never, never>),
     )
     audit(records, tasks)
     assert.deepEqual({ ...readCounts(tasks).states }, { ...report.states }, 'the report has the states of the end')
