@@ -12,6 +12,8 @@ export const maxLinksBytes = 256 * 1024
 export interface LinksWriter {
   /** False when the link would take the blob over 5,000 links or 256 KiB: it is left out and counted as excess. */
   add(kind: LinkKind, flags: number, href: string): boolean
+  /** The same for an href that is there as UTF-8, in bytes[start..end). */
+  addBytes(kind: LinkKind, flags: number, bytes: Uint8Array, start: number, end: number): boolean
   readonly count: number
   readonly excessCount: number
   /** A copy of what was added. */
@@ -28,27 +30,14 @@ export function createLinksWriter(): LinksWriter {
   return {
     add(kind, flags, href) {
       const length = Buffer.byteLength(href)
-      const next = end + 2 + varintLength(length) + length
-      if (count >= maxLinks || next > maxLinksBytes) {
-        excessCount++
-        return false
-      }
-      if (next > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(next, Math.min(2 * buffer.length, maxLinksBytes)))
-        buffer.copy(larger, 0, 0, end)
-        buffer = larger
-      }
-      buffer[end++] = kindIndex[kind]
-      buffer[end++] = flags
-      let rest = length
-      while (rest > 0x7f) {
-        buffer[end++] = (rest & 0x7f) | 0x80
-        rest >>>= 7
-      }
-      buffer[end++] = rest
+      if (!begin(kind, flags, length)) return false
       buffer.write(href, end, length, 'utf8')
-      end = next
-      count++
+      end += length
+      return true
+    },
+    addBytes(kind, flags, bytes, from, to) {
+      if (!begin(kind, flags, to - from)) return false
+      for (let i = from; i < to; i++) buffer[end++] = bytes[i]!
       return true
     },
     get count() {
@@ -65,6 +54,30 @@ export function createLinksWriter(): LinksWriter {
       count = 0
       excessCount = 0
     },
+  }
+
+  /** Makes room for an href of this many bytes and writes what stands before it. */
+  function begin(kind: LinkKind, flags: number, length: number): boolean {
+    const next = end + 2 + varintLength(length) + length
+    if (count >= maxLinks || next > maxLinksBytes) {
+      excessCount++
+      return false
+    }
+    if (next > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(next, Math.min(2 * buffer.length, maxLinksBytes)))
+      buffer.copy(larger, 0, 0, end)
+      buffer = larger
+    }
+    buffer[end++] = kindIndex[kind]
+    buffer[end++] = flags
+    let rest = length
+    while (rest > 0x7f) {
+      buffer[end++] = (rest & 0x7f) | 0x80
+      rest >>>= 7
+    }
+    buffer[end++] = rest
+    count++
+    return true
   }
 }
 

@@ -29,6 +29,8 @@ export interface DiscoveredUrls {
   source: string
   /** Depth that the links get: a seed's 0, a page's links its own + 1, a redirect target the depth of what redirected. */
   depth: number
+  /** Redirects in a row that led here; 0 for the links of a page. */
+  hops: number
   /** What relative links resolve against. */
   baseUrl: string
   fetchId: string
@@ -47,6 +49,8 @@ export interface Candidate {
   site: string
   source: string
   depth: number
+  /** Redirects in a row that led to it. */
+  hops: number
   linkKind: LinkKind
   entryKind: EntryKind
   /** The link is, or descends by redirects from, a seed. */
@@ -60,6 +64,7 @@ export interface VisitEntry {
   fetchUrl: string
   entryKind: EntryKind
   depth: number
+  hops: number
   attempt: number
   seedChain: boolean
   etag: string | null

@@ -114,6 +114,7 @@ export function seedRecords(seeds: readonly Seed[], settings: Pick<Settings, 'sc
         sourceKind: 'seed',
         source,
         depth: 0,
+        hops: 0,
         baseUrl: seeds[0]!.url,
         fetchId: '',
         cash: 0,

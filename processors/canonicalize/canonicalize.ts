@@ -33,7 +33,19 @@ export interface CanonicalizeOptions {
 }
 
 /** Why a link was not passed on, or that it was. Each link of a source record has exactly one. */
-export type LinkVerdict = UrlErrorCode | 'nofollow' | 'blocked-domain' | 'out-of-scope' | 'repeat-cache' | 'admitted'
+export type LinkVerdict =
+  | UrlErrorCode
+  | 'nofollow'
+  | 'redirect-chain'
+  | 'blocked-domain'
+  | 'out-of-scope'
+  | 'repeat-cache'
+  | 'admitted'
+
+/** A chain of redirects is followed as far as browsers follow one; nothing else would end one that never repeats. */
+const maxHops = 20
+/** So far a seed's redirects may lead into other hosts: `http`, `https`, `www` and a move or two. */
+const maxSeedHops = 5
 
 type Output = Candidate | Decision | Control
 
@@ -90,6 +102,7 @@ export function createCanonicalize(
 
       const judge = (kind: LinkKind, flags: number, href: string): LinkVerdict => {
         if ((flags & linkFlags.nofollow) !== 0) return 'nofollow'
+        if (page.hops > maxHops) return 'redirect-chain'
         const target = resolve(href)
         if ('error' in target) return target.error.code
         const known = recent.get(target.key)
@@ -97,7 +110,7 @@ export function createCanonicalize(
         const { key, fetchUrl, host, port } = target
         if (isBlocked(blocked, host)) return 'blocked-domain'
         const site = siteOf(host)
-        const seedChain = (flags & linkFlags.seedChain) !== 0
+        const seedChain = (flags & linkFlags.seedChain) !== 0 && page.hops <= maxSeedHops
         const verdict = judgeScope(scope, host, site, port)
         if (verdict !== 'admitted') {
           if (!seedChain || kind !== 'redirect') {
@@ -117,6 +130,7 @@ export function createCanonicalize(
               site,
               source: page.source,
               depth: page.depth,
+              hops: page.hops,
               linkKind: kind,
               entryKind: 'page',
               seedChain: seedChain || kind === 'seed',

@@ -189,6 +189,7 @@ export function pageLinks(asked: Asked, page: ParsedPage): DiscoveredUrls {
     sourceKind: 'page',
     source: entry.key,
     depth: entry.depth + 1,
+    hops: 0,
     baseUrl: page.baseUrl,
     fetchId: fetchIdOf(asked),
     cash: 0,
@@ -207,6 +208,7 @@ export function redirectLink(asked: Asked, target: string): DiscoveredUrls {
     source: entry.key,
     // A redirect is no click: its target is as deep as what redirected.
     depth: entry.depth,
+    hops: entry.hops + 1,
     baseUrl: asked.url,
     fetchId: fetchIdOf(asked),
     cash: 0,

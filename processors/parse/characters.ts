@@ -65,4 +65,3 @@ function createAny(normal: Uint16Array): Uint16Array {
 function* runsOf(pattern: RegExp): Generator<[from: number, to: number]> {
   for (const run of allUnits.matchAll(pattern)) yield [run.index, run.index + run[0].length]
 }
-

@@ -26,7 +26,8 @@ export interface FactsCollector {
   title(text: string): void
   language(tag: string): void
   base(href: string): void
-  anchor(href: string, rel: string | null): void
+  /** The href is page[start..end), not decoded. */
+  anchor(page: Buffer, start: number, end: number, rel: string | null): void
   frame(src: string): void
   link(href: string, rel: string, isTranslation: boolean): void
   meta(name: string | null, httpEquiv: string | null, content: string): void
@@ -70,8 +71,8 @@ export function createFactsCollector(): FactsCollector {
     base(href) {
       base ??= href
     },
-    anchor(href, rel) {
-      links.add('anchor', href, rel !== null && hasToken(rel, 'nofollow'))
+    anchor(page, start, end, rel) {
+      links.addRaw('anchor', page, start, end, rel !== null && hasToken(rel, 'nofollow'))
     },
     frame(src) {
       links.add('frame', src, false)

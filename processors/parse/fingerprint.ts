@@ -48,11 +48,12 @@ interface Features {
 }
 
 function keepRare(tokens: TokenSequence, words: Features): void {
+  const { high: allHigh, low: allLow, count } = tokens
   const { high, low } = words
   let kept = 0
-  for (let i = 0; i < tokens.count; i++) {
-    const h = tokens.high[i]!
-    const l = tokens.low[i]!
+  for (let i = 0; i < count; i++) {
+    const h = allHigh[i]!
+    const l = allLow[i]!
     high[kept] = h
     low[kept] = l
     // Of the rare ones one in 60 has its bit set, so that the branch is foreseen.
@@ -67,38 +68,16 @@ function makeGrams(tokens: TokenSequence, grams: Features): void {
   const { high: h, low: l, count } = tokens
   const { high, low } = grams
   let g = 0
-  // Those of the four predecessors.
-  let h1 = 0
-  let h2 = 0
-  let h3 = 0
-  let h4 = 0
-  let l1 = 0
-  let l2 = 0
-  let l3 = 0
-  let l4 = 0
-  for (let i = 0; i < count; i++) {
-    const h0 = h[i]!
-    const l0 = l[i]!
-    if (i >= 2) {
-      let a = combine(combine(h2, l1), h0)
-      let b = combine(combine(l2, h1), l0)
-      high[g] = finish(a, b)
-      low[g++] = finish(b, ~a)
-      if (i >= 4) {
-        a = combine(combine(a, h3), l4)
-        b = combine(combine(b, l3), h4)
-        high[g] = finish(a, b)
-        low[g++] = finish(b, ~a)
-      }
-    }
-    h4 = h3
-    h3 = h2
-    h2 = h1
-    h1 = h0
-    l4 = l3
-    l3 = l2
-    l2 = l1
-    l1 = l0
+  for (let i = 2; i < count; i++) {
+    let a = combine(combine(h[i - 2]!, l[i - 1]!), h[i]!)
+    let b = combine(combine(l[i - 2]!, h[i - 1]!), l[i]!)
+    high[g] = finish(a, b)
+    low[g++] = finish(b, ~a)
+    if (i < 4) continue
+    a = combine(combine(a, h[i - 3]!), l[i - 4]!)
+    b = combine(combine(b, l[i - 3]!), h[i - 4]!)
+    high[g] = finish(a, b)
+    low[g++] = finish(b, ~a)
   }
   grams.count = g
 }

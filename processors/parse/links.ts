@@ -1,5 +1,7 @@
 import { createLinksWriter, maxLinks } from '../../schemas/links.ts'
 import { type LinkKind, linkFlags } from '../../schemas/types.ts'
+import { type ByteSet, createByteSet } from './byte-set.ts'
+import { decodeAttribute } from './references.ts'
 
 /**
  * Collects the links of one page: every distinct href once, in the order of first sight, with the kind it was first
@@ -9,6 +11,8 @@ export interface LinkCollector {
   reset(): void
   /** `href` as the page has it, references decoded; relative to the page's base. */
   add(kind: LinkKind, href: string, nofollow: boolean): void
+  /** The same for the attribute's value in page[start..end), references not yet decoded. */
+  addRaw(kind: LinkKind, page: Buffer, start: number, end: number, nofollow: boolean): void
   /** `allNofollow`: the whole page asks not to follow. */
   write(allNofollow: boolean): WrittenLinks
 }
@@ -23,37 +27,75 @@ export interface WrittenLinks {
 
 export function createLinkCollector(): LinkCollector {
   const writer = createLinksWriter()
-  const indexes = new Map<string, number>()
+  const hrefs = createByteSet(maxLinks)
   const kinds: LinkKind[] = []
   const flags: number[] = []
   let excess = 0
 
   return {
     reset() {
-      indexes.clear()
+      hrefs.reset()
       kinds.length = flags.length = excess = 0
     },
-    add(kind, raw, nofollow) {
-      const href = cleanHref(raw)
-      // A fragment alone, like no href at all, is the page itself.
-      if (href === '' || href.charCodeAt(0) === 35) return
-      const flag = nofollow ? linkFlags.nofollow : 0
-      const known = indexes.get(href)
-      if (known !== undefined) flags[known]! &= flag
-      else if (indexes.size >= maxLinks) excess++
-      else {
-        indexes.set(href, kinds.length)
-        kinds.push(kind)
-        flags.push(flag)
-      }
+    add,
+    addRaw(kind, page, start, end, nofollow) {
+      if (copyPlain(hrefs, page, start, end)) keep(kind, nofollow)
+      else add(kind, decodeAttribute(page.toString('utf8', start, end)), nofollow)
     },
     write(allNofollow) {
       writer.reset()
       const all = allNofollow ? linkFlags.nofollow : 0
-      for (const [href, i] of indexes) writer.add(kinds[i]!, flags[i]! | all, href)
+      for (let i = 0; i < kinds.length; i++) {
+        writer.addBytes(kinds[i]!, flags[i]! | all, hrefs.bytes, hrefs.starts[i]!, hrefs.starts[i + 1]!)
+      }
       return { links: writer.bytes(), linkCount: writer.count, excessCount: writer.excessCount + excess }
     },
   }
+
+  function add(kind: LinkKind, raw: string, nofollow: boolean): void {
+    const href = cleanHref(raw)
+    hrefs.reserve(3 * href.length)
+    hrefs.end += hrefs.bytes.write(href, hrefs.end)
+    keep(kind, nofollow)
+  }
+
+  /** The href is what stands at the set's end. */
+  function keep(kind: LinkKind, nofollow: boolean): void {
+    const start = hrefs.starts[kinds.length]!
+    // A fragment alone, like no href at all, is the page itself.
+    if (hrefs.end === start || hrefs.bytes[start] === 35) {
+      hrefs.end = start
+      return
+    }
+    const flag = nofollow ? linkFlags.nofollow : 0
+    const index = hrefs.add()
+    if (index < 0) excess++
+    else if (index < kinds.length) flags[index]! &= flag
+    else {
+      kinds.push(kind)
+      flags.push(flag)
+    }
+  }
+}
+
+/**
+ * Copies an attribute's value to the set's end if it is ASCII that needs no cleaning, as most are; `&amp;` is decoded.
+ * False: nothing is copied.
+ */
+function copyPlain(to: ByteSet, page: Buffer, start: number, end: number): boolean {
+  to.reserve(end - start)
+  const { bytes } = to
+  let w = to.end
+  for (let i = start; i < end; i++) {
+    const byte = page[i]!
+    if (byte <= 32 || byte >= 0x80) return false
+    bytes[w++] = byte
+    if (byte !== 38) continue
+    if (page[i + 1] !== 97 || page[i + 2] !== 109 || page[i + 3] !== 112 || page[i + 4] !== 59) return false
+    i += 4
+  }
+  to.end = w
+  return true
 }
 
 /** What URL parsing does first: control characters and spaces trimmed, tabs and line ends removed (URL standard, 4.4). */

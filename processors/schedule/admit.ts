@@ -48,6 +48,7 @@ export function admit(turn: Turn, key: string, candidate: Candidate): void {
       entryKind: candidate.entryKind,
       seedChain: candidate.seedChain,
       depth: Math.max(0, candidate.depth),
+      hops: Math.max(0, candidate.hops),
       since: now,
     })
     if (maxDepth !== null && page.depth > maxDepth) {

@@ -112,6 +112,8 @@ export interface PageRecord {
   since: number
   next: number | null
   depth: number
+  /** Redirects in a row that led to it. */
+  hops: number
   /** Attempts charged since the last answer. */
   attempt: number
   /** 404 or 410 in a row. */
@@ -194,7 +196,10 @@ export function newOrigin(origin: string): OriginRecord {
 }
 
 export function newPage(
-  from: Pick<PageRecord, 'url' | 'fetchUrl' | 'host' | 'origin' | 'entryKind' | 'seedChain' | 'depth' | 'since'>,
+  from: Pick<
+    PageRecord,
+    'url' | 'fetchUrl' | 'host' | 'origin' | 'entryKind' | 'seedChain' | 'depth' | 'hops' | 'since'
+  >,
 ): PageRecord {
   return {
     ...from,

@@ -87,7 +87,16 @@ function run(events: readonly Event[]): {
     const writer = createLinksWriter()
     for (const href of links) writer.add(chain ? 'redirect' : 'anchor', chain ? linkFlags.seedChain : 0, href)
     const { count: linkCount } = writer
-    const common = { sourceKind: 'page', source, depth, baseUrl: source, fetchId: '', cash: 0, excessCount: 0 } as const
+    const common = {
+      sourceKind: 'page',
+      source,
+      depth,
+      baseUrl: source,
+      fetchId: '',
+      hops: 0,
+      cash: 0,
+      excessCount: 0,
+    } as const
     discovered.enqueue(source, { ...common, links: writer.bytes(), linkCount })
   }
   let isAborting = false

@@ -18,6 +18,7 @@ function candidate(depth: number, source = 'http://s/'): Candidate {
     site: 'h',
     source,
     depth,
+    hops: 0,
     linkKind: 'anchor',
     entryKind: 'page',
     seedChain: false,

@@ -96,8 +96,8 @@ export function createHtmlHandler(): ContentHandler {
 
   function startTag(tag: number): void {
     if (tag === tags.a || tag === tags.area) {
-      const href = value(names.href)
-      if (href !== null) facts.anchor(href, value(names.rel))
+      const start = ranges[2 * names.href]!
+      if (start !== -1) facts.anchor(page, start, ranges[2 * names.href + 1]!, value(names.rel))
     } else if (tag === tags.iframe || tag === tags.frame) {
       const src = value(names.src)
       if (src !== null) facts.frame(src)

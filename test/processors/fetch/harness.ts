@@ -209,6 +209,7 @@ export function entryOf(path: string, changes: Partial<VisitEntry> = {}): VisitE
     fetchUrl: url,
     entryKind: 'page',
     depth: 2,
+    hops: 0,
     attempt: 0,
     seedChain: false,
     etag: null,

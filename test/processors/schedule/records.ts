@@ -15,6 +15,7 @@ export function candidate(url: string, change: Partial<Candidate> = {}): Candida
     site: host.split('.').slice(-2).join('.'),
     source: 'seed:1',
     depth: 0,
+    hops: 0,
     linkKind: 'seed',
     entryKind: 'page',
     seedChain: false,

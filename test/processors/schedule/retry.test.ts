@@ -18,6 +18,7 @@ function page(change: Partial<PageRecord> = {}): PageRecord {
       entryKind: 'page',
       seedChain: false,
       depth: 0,
+      hops: 0,
       since: 0,
     }),
     ...change,

@@ -133,17 +133,17 @@ test('a loop of redirects is walked once', () => {
   assert.equal(crawl.asked().length, 4)
 })
 
-test('a chain of 30 redirects is followed to its end', () => {
+test('a chain of 20 redirects is followed to its end', () => {
   const crawl = new Script({
     seeds: [`${root}0`],
     answer: ({ path }): Answer | null => {
       const n = Number(path.slice(1))
       if (Number.isNaN(n)) return null
-      return n < 30 ? redirect(`/${n + 1}`, [301, 302, 303, 307, 308][n % 5]) : page()
+      return n < 20 ? redirect(`/${n + 1}`, [301, 302, 303, 307, 308][n % 5]) : page()
     },
   })
   crawl.run()
-  assert.deepEqual(crawl.counts(), { 'known/redirect': 30, 'known/ok': 1 })
+  assert.deepEqual(crawl.counts(), { 'known/redirect': 20, 'known/ok': 1 })
 })
 
 test('redirects that lead to no page: another scheme, no URL, nothing, 300, 304 unasked', () => {
@@ -174,4 +174,35 @@ test('redirects that lead to no page: another scheme, no URL, nothing, 300, 304 
   assert.ok(crawl.decisions(`${root}fragment`).includes('parse:redirect-to-self'))
   assert.equal(state('gr%C3%BCn'), 'known/ok')
   assert.ok(crawl.asked().every((url) => url.startsWith(root)))
+})
+
+test('a redirect chain without an end is left after 20 hops, with the reason', () => {
+  const crawl = new Script({
+    seeds: [root],
+    answer: ({ path }) => {
+      if (path === '/robots.txt') return null
+      return path === '/' ? page('/hop?n=0') : redirect(`/hop?n=${Number(path.split('=')[1]) + 1}`)
+    },
+  })
+  crawl.run()
+  assert.equal(Object.keys(crawl.states()).length, 1 + 21)
+  const left = recordsOf(crawl.records, 'decisions').filter(({ value }) =>
+    value.reasons.some(({ code }) => code === 'redirect-chain'),
+  )
+  assert.deepEqual([...new Set(left.map(({ key }) => key))], [`${root}hop?n=20`])
+})
+
+test('a seed leads into other hosts for five redirects, not for ever', () => {
+  const crawl = new Script({
+    seeds: ['http://h0.test:8080/'],
+    answer: ({ host, path }) => {
+      if (path === '/robots.txt') return null
+      return redirect(`http://h${Number(/\d+/.exec(host)![0]) + 1}.test:8080/`)
+    },
+  })
+  crawl.run()
+  assert.deepEqual(
+    Object.keys(crawl.states()).sort(),
+    [0, 1, 2, 3, 4, 5].map((n) => `http://h${n}.test:8080/`),
+  )
 })
