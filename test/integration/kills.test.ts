@@ -7,13 +7,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
+import { readSqlFiles } from '../../connectors/analytics/clickhouse.ts'
 import type { FaultPoint } from '../../connectors/faults/types.ts'
+import { queriesDir } from '../../topology/analytics.ts'
+import { withoutChdb } from '../connectors/analytics/support.ts'
 import { faultsOf, judge, staticFacts } from '../web/log.ts'
 import { createRandom } from '../web/random.ts'
 import type { FaultyCrawl } from './support/faulty-crawl.ts'
 import { archiveFiles, reachedServer, readArchive, readOutcomes, serverLog, surplus, tally } from './support/judged.ts'
 import { startNode } from './support/process.ts'
 import { findPythonDoc } from './support/python-doc.ts'
+import { assertTablesAreTheLog, withTables } from './support/tables.ts'
 import { walkSite } from './support/walk.ts'
 import { findWarcio } from './support/warcio.ts'
 
@@ -21,6 +25,8 @@ const root = resolve(import.meta.dirname, '../..')
 const site = findPythonDoc()
 const seed = Number(process.env.WEIR_TEST_SEED ?? Date.now() % 1_000_000)
 const points: readonly FaultPoint[] = ['visit-committed', 'mid-body', 'warc-written', 'frame-written', 'committed']
+/** In the middle of an insert into ClickHouse. */
+const sinkPoints: readonly FaultPoint[] = withoutChdb() === false ? ['batch-planned', 'batch-delivered'] : []
 const delayMs = 200
 const toleranceMs = 5
 
@@ -44,15 +50,16 @@ test(`kill -9 at ten moments loses no page and breaks no delay (seed ${seed})`, 
   const data = mkdtempSync(join(tmpdir(), 'weir-kills-'))
   t.after(() => rmSync(data, { recursive: true, force: true }))
   const run = async (kill: FaultyCrawl['kill']) => {
-    const crawl: FaultyCrawl = { data, seed: home, delayMs, kill }
+    const crawl: FaultyCrawl = { data, seed: home, delayMs, kill, analytics: withoutChdb() === false }
     const child = startNode(t, join(root, 'test/integration/support/faulty-crawl.ts'), [JSON.stringify(crawl)])
     const { code, signal } = await child.exit
     return { code, signal, stderr: child.stderr() }
   }
 
-  const kills = [...points, ...points].map((point) => ({
+  const others = Array.from({ length: 10 - points.length - sinkPoints.length }, () => random.pick(points))
+  const kills = [...points, ...sinkPoints, ...others].map((point) => ({
     point,
-    hit: 1 + random.int(point === 'visit-committed' ? 6 : 25),
+    hit: 1 + random.int(point.startsWith('batch') ? 3 : point === 'visit-committed' ? 6 : 25),
   }))
   for (const kill of kills) {
     const { signal, code, stderr } = await run(kill)
@@ -98,6 +105,22 @@ test(`kill -9 at ten moments loses no page and breaks no delay (seed ${seed})`, 
   // A page whose answer was complete when the kill came is asked for again: the one repetition that a kill may cost.
   assert.ok(verdict.repeated.length <= kills.length)
   assert.deepEqual(faultsOf({ ...verdict, repeated: [] }), [])
+
+  await t.test('ClickHouse has each outcome once, and every query runs', { skip: withoutChdb() }, async (t) => {
+    await withTables(data, async (analytics) => {
+      const rows = await assertTablesAreTheLog(data, analytics)
+      const answered =
+        "SELECT count(), uniqExact(fetch_id) FROM fetches WHERE outcome_kind IN ('page', 'robots') AND fetch_status > 0"
+      const [counts] = (await analytics.query(answered)).rows
+      const distinct = new Set(fetched.filter((r) => r.value.status > 0).map((r) => r.value.fetchId)).size
+      t.diagnostic(`rows of fetches ${rows}; page and robots with a status ${counts}; distinct fetchIds ${distinct}`)
+      assert.deepEqual(counts?.map(Number), [distinct, distinct])
+      for (const { name, sql } of readSqlFiles(queriesDir)) {
+        const result = await analytics.query(sql)
+        if (name === 'politeness-audit') assert.deepEqual(result.rows, [], 'requests that came too early')
+      }
+    })
+  })
 
   await t.test('warcio check accepts every WARC', (t) => {
     const warcio = findWarcio()

@@ -51,6 +51,67 @@ test('tokens are runs of letters, digits and marks, folded', () => {
   assert.equal(sequence('a😀b'), 'a b')
 })
 
+/** What `sequence` gives, by regular expressions. */
+function foldedTokens(text: string): string {
+  const folded = text.normalize('NFKC').toLowerCase()
+  const unspaced =
+    '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}々ー]'
+  const tokens = folded.match(new RegExp(`${unspaced}+|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}])+`, 'gu')) ?? []
+  return tokens.map((token) => (/^[0-9]{5,}$/.test(token) ? '0' : token)).join(' ')
+}
+
+test('every character of the basic plane is folded by NFKC and lower case', () => {
+  const read = createTokenReader(100)
+  for (let unit = 1; unit < 0x10000; unit++) {
+    if (unit >= 0xd800 && unit < 0xe000) continue
+    const text = `x${String.fromCharCode(unit)}y`
+    const { bytes, byteCount } = read(text)
+    assert.equal(bytes.toString('utf8', 0, byteCount).trim(), foldedTokens(text), `U+${unit.toString(16)}`)
+  }
+})
+
+test('characters are folded together with their neighbours', () => {
+  const pieces = [
+    'e',
+    '\u0301',
+    '\u0327',
+    'Σ',
+    'α',
+    'İ',
+    'ﬁ',
+    '½',
+    '…',
+    '’',
+    'É',
+    'Ж',
+    'ß',
+    '日',
+    'ｶ',
+    'ﾞ',
+    'か',
+    '\u3099',
+    'ไ',
+    '가',
+    '\u1100',
+    '\u1161',
+    '\u11a8',
+    'Ⅻ',
+    'Ⱥ',
+    '😀',
+    '🄰',
+    '🯱',
+    ' ',
+    '-',
+    '9',
+  ]
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 20 }), (chosen) => {
+      assert.equal(sequence(chosen.join('')), foldedTokens(chosen.join('')))
+    }),
+    { numRuns: 2_000, seed },
+  )
+})
+
 test('long numbers, times and dates are one symbol each', () => {
   const same = (a: string, b: string): void => assert.deepEqual(fingerprint(`x ${a} y`), fingerprint(`x ${b} y`))
   same('12345', '9876543210')
