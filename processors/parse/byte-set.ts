@@ -43,13 +43,13 @@ export function createByteSet(maxEntries: number): ByteSet {
       const start = set.starts[count]!
       const hash = hashOf(bytes, start, set.end)
       let slot = hash & mask
-      for (let probes = 0; slots[slot] !== 0; probes++) {
-        if (probes === maxProbes) return addCrowded(start)
+      for (let probes = 1; slots[slot] !== 0; probes++) {
         const entry = slots[slot]! - 1
         if (hashes[entry] === hash && equals(entry, start)) {
           set.end = start
           return entry
         }
+        if (probes === maxProbes) return addCrowded(start)
         slot = (slot + 1) & mask
       }
       const entry = append(start)
@@ -107,7 +107,8 @@ const firstBytes = 64 * 1024
 const maxKeptBytes = 1024 * 1024
 const maxProbes = 32
 
-function hashOf(bytes: Buffer, start: number, end: number): number {
+/** Not seeded: those who want collisions can have them. */
+export function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start
   for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193)
   hash ^= hash >>> 15

@@ -11,7 +11,7 @@ export interface ParsedPage extends PageContent, Fingerprint {}
 const defaultHandlers: readonly (() => ContentHandler)[] = [createHtmlHandler, createTextHandler]
 
 /**
- * Makes a parser with buffers of its own, about 15 MB, which it reuses from page to page. Parsing is a function of its
+ * Makes a parser with buffers of its own, about 11 MB, which it reuses from page to page. Parsing is a function of its
  * input alone.
  */
 export function createPageParser(

@@ -34,7 +34,7 @@ export function createTextWriter(maxBytes: number): TextWriter {
         if (i >= end || writer.length >= limit) break
         const byte = page[i]!
         if (byte === 38) i = writeReference(page, i, end)
-        else if (byte >= 0x80) i = writeWide(writer, page, i, end)
+        else if (byte >= 0x80) i = writeWide(writer, page, i, end, limit)
         else {
           // A zero byte is dropped.
           startCharacter(writer)
@@ -104,24 +104,38 @@ function writePlain(writer: TextWriter, page: Buffer, start: number, end: number
   return i
 }
 
-function writeWide(writer: TextWriter, page: Buffer, start: number, end: number): number {
-  const { out } = writer
-  const lead = page[start]!
-  const second = page[start + 1]!
-  const size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
-  if ((lead === 0xc2 && second === 0xa0) || (lead === 0xe3 && second === 0x80 && page[start + 2] === 0x80)) {
-    writer.inWord = false
-    writer.pendingSpace = true
-    return start + size
-  }
-  startCharacter(writer)
-  const unspaced = isUnspaced(lead, second)
-  const punctuation = isPunctuation(lead, second)
-  if (unspaced || (!writer.inWord && !punctuation)) writer.words++
-  writer.inWord = !unspaced && !punctuation
-  const stop = Math.min(end, start + size)
-  for (let i = start; i < stop; i++) out[writer.length++] = page[i]!
-  return stop
+/** The same for characters beyond ASCII. */
+function writeWide(writer: TextWriter, page: Buffer, start: number, end: number, limit: number): number {
+  const { out, blockStart } = writer
+  let to = writer.length
+  let i = start
+  let inWord = writer.inWord
+  let gap = writer.pendingSpace
+  let words = 0
+  do {
+    const lead = page[i]!
+    if (lead < 0x80) break
+    const second = page[i + 1]!
+    const size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+    if ((lead === 0xc2 && second === 0xa0) || (lead === 0xe3 && second === 0x80 && page[i + 2] === 0x80)) {
+      inWord = false
+      gap = true
+      i += size
+      continue
+    }
+    if (gap && to > blockStart) out[to++] = 32
+    gap = false
+    const unspaced = isUnspaced(lead, second)
+    const punctuation = isPunctuation(lead, second)
+    if (unspaced || (!inWord && !punctuation)) words++
+    inWord = !unspaced && !punctuation
+    for (const stop = Math.min(end, i + size); i < stop; i++) out[to++] = page[i]!
+  } while (i < end && to < limit)
+  writer.length = to
+  writer.inWord = inWord
+  writer.pendingSpace = gap
+  writer.words += words
+  return i
 }
 
 function startCharacter(writer: TextWriter): void {

@@ -1,5 +1,6 @@
 import { compound, foldAny, foldAscii, foldNormal, separator, unspaced } from './characters.ts'
 import { timeOrDateEnd } from './dates.ts'
+import { codePointAt, sizeOf, writeUnit } from './utf8.ts'
 
 /**
  * The token sequence that fingerprints are made of. A token is a run of letters, digits and marks, in lower case and
@@ -18,8 +19,8 @@ export interface TokenSequence {
 
 /** Reads tokens from texts of at most `maxUnits` UTF-16 units (after NFKC; what is over is left out). */
 export function createTokenReader(maxUnits: number): (text: string) => TokenSequence {
-  // A truncated look-ahead reads zeros.
-  const input = Buffer.allocUnsafeSlow(3 * maxUnits + 4)
+  // A zero after the text ends every loop.
+  const input = Buffer.allocUnsafeSlow(3 * maxUnits + 1)
   const reader: Reader = {
     input,
     end: 0,
@@ -28,7 +29,7 @@ export function createTokenReader(maxUnits: number): (text: string) => TokenSequ
     high: new Int32Array(maxUnits),
     low: new Int32Array(maxUnits),
     count: 0,
-    bytes: Buffer.allocUnsafeSlow(4 * maxUnits + 4),
+    bytes: Buffer.allocUnsafeSlow(4 * maxUnits),
     byteCount: 0,
   }
 
@@ -39,7 +40,7 @@ export function createTokenReader(maxUnits: number): (text: string) => TokenSequ
 
   function read(text: string, fold: Uint16Array): boolean {
     const n = input.write(text.length > maxUnits ? text.slice(0, maxUnits) : text)
-    input.fill(0, n, n + 4)
+    input[n] = 0
     reader.end = n
     reader.fold = fold
     reader.at = reader.count = reader.byteCount = 0
@@ -48,7 +49,7 @@ export function createTokenReader(maxUnits: number): (text: string) => TokenSequ
 }
 
 interface Reader extends TokenSequence {
-  /** Well-formed UTF-8, zeros after `end`. */
+  /** Well-formed UTF-8, a zero at `end`. */
   readonly input: Buffer
   end: number
   at: number
@@ -104,14 +105,14 @@ function readTokens(reader: Reader): boolean {
   return true
 }
 
-/** Reads any token, or the separator that is there instead. */
+/** Reads a token of any kind, or a separator, and the next ones for as long as they start beyond ASCII. */
 function readOther(reader: Reader): boolean {
-  const { input, fold, bytes } = reader
-  let i = reader.at
+  const { input, fold, high, low, bytes } = reader
+  let t = reader.count
   let w = reader.byteCount
-  const start = w
+  let i = reader.at
   let c = foldAscii[input[i]!]!
-  const startsWithDigit = c > 0 && c <= nine
+  let startsWithDigit = c > 0 && c <= nine
   if (startsWithDigit) {
     const end = timeOrDateEnd(input, i, reader.end)
     if (end > 0) {
@@ -122,59 +123,86 @@ function readOther(reader: Reader): boolean {
       return true
     }
   }
-  let a = seedA
-  let b = seedB
-  for (;;) {
-    while (c > 0) {
-      bytes[w++] = c
-      a = Math.imul(a ^ c, primeA)
-      b = (((b << 11) | (b >>> 21)) + a) | 0
-      c = foldAscii[input[++i]!]!
-    }
-    if (c === separator) break
-    const lead = input[i]!
-    if (lead >= 0xf0) {
-      const code = codePoint(input, i)
-      if (isPictograph(code)) break
-      if (fold === foldAny) return false
-      a = Math.imul(a ^ (0xd7c0 + (code >>> 10)), primeA)
-      b = (((b << 11) | (b >>> 21)) + a) | 0
-      a = Math.imul(a ^ (0xdc00 | (code & 0x3ff)), primeA)
-      b = (((b << 11) | (b >>> 21)) + a) | 0
-    } else {
-      const unit = codePoint(input, i)
-      const folded = fold[unit]!
-      if (folded === compound) return false
-      if (folded < compound) break
-      a = Math.imul(a ^ folded, primeA)
-      b = (((b << 11) | (b >>> 21)) + a) | 0
-      if (folded !== unit) {
-        w = writeUnit(bytes, w, folded)
-        i += sizeOf(lead)
-        c = foldAscii[input[i]!]!
-        continue
+  do {
+    const start = w
+    let a = seedA
+    let b = seedB
+    for (;;) {
+      while (c > 0) {
+        bytes[w++] = c
+        a = Math.imul(a ^ c, primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        c = foldAscii[input[++i]!]!
       }
+      if (c === separator) break
+      const lead = input[i]!
+      if (lead >= 0xf0) {
+        const code = codePointAt(input, i)
+        if (fold === foldAny && !isPlainPictograph(code)) return false
+        if (isPictograph(code)) break
+        a = Math.imul(a ^ (0xd7c0 + (code >>> 10)), primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        a = Math.imul(a ^ (0xdc00 | (code & 0x3ff)), primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        for (let left = 4; left > 0; left--) bytes[w++] = input[i++]!
+      } else {
+        const second = input[i + 1]! & 0x3f
+        const unit =
+          lead < 0xe0 ? ((lead & 0x1f) << 6) | second : ((lead & 0x0f) << 12) | (second << 6) | (input[i + 2]! & 0x3f)
+        const folded = fold[unit]!
+        if (folded <= compound) {
+          if (folded === compound) return false
+          break
+        }
+        a = Math.imul(a ^ folded, primeA)
+        b = (((b << 11) | (b >>> 21)) + a) | 0
+        if (folded >= 0x80 && folded < 0x800) {
+          bytes[w++] = 0xc0 | (folded >>> 6)
+          bytes[w++] = 0x80 | (folded & 0x3f)
+        } else w = writeUnit(bytes, w, folded)
+        i += lead < 0xe0 ? 2 : 3
+      }
+      c = foldAscii[input[i]!]!
     }
-    for (let left = sizeOf(lead); left > 0; left--) bytes[w++] = input[i++]!
-    c = foldAscii[input[i]!]!
-  }
+    if (w > start) {
+      if (startsWithDigit && w - start >= longNumberDigits && areDigits(bytes, start, w)) {
+        w = start
+        bytes[w++] = 48
+        a = b = seedA
+      }
+      startsWithDigit = false
+      bytes[w++] = 32
+      high[t] = finishHigh(a, b)
+      low[t++] = finishLow(a, b)
+    } else {
+      reader.count = t
+      reader.byteCount = w
+      reader.at = i
+      readUnspaced(reader)
+      t = reader.count
+      w = reader.byteCount
+      i = reader.at
+    }
+    c = separator
+    while (i < reader.end && c === separator) {
+      c = foldAscii[input[i]!]!
+      if (c === separator) i++
+    }
+  } while (c < 0)
+  reader.count = t
+  reader.byteCount = w
   reader.at = i
-  if (w === start) return readUnspaced(reader)
-  if (startsWithDigit && w - start >= longNumberDigits && areDigits(bytes, start, w)) {
-    bytes[start] = 48
-    push(reader, start + 1, finishHigh(seedA, seedA), finishLow(seedA, seedA))
-  } else push(reader, w, finishHigh(a, b), finishLow(a, b))
   return true
 }
 
 /** Pairs of neighbours of a script without spaces; nothing if there is a separator. */
-function readUnspaced(reader: Reader): boolean {
+function readUnspaced(reader: Reader): void {
   const { input, fold, bytes } = reader
   let w = reader.byteCount
   let last = 0
   let length = 0
   for (;;) {
-    const code = codePoint(input, reader.at)
+    const code = codePointAt(input, reader.at)
     if (code > 0xffff || fold[code] !== unspaced) break
     if (length++ > 0) {
       const b = Math.imul(code, primeB)
@@ -189,7 +217,6 @@ function readUnspaced(reader: Reader): boolean {
     bytes[w++] = 32
     reader.byteCount = w
   } else push(reader, w, finishHigh(seedA ^ last, seedB), finishLow(seedA ^ last, seedB))
-  return true
 }
 
 /** Ends a token whose bytes are written up to `end`. */
@@ -206,37 +233,14 @@ function areDigits(bytes: Buffer, start: number, end: number): boolean {
   return i === end
 }
 
-function sizeOf(lead: number): number {
-  return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
-}
-
-function codePoint(input: Buffer, i: number): number {
-  const lead = input[i]!
-  if (lead < 0x80) return lead
-  const second = input[i + 1]! & 0x3f
-  if (lead < 0xe0) return ((lead & 0x1f) << 6) | second
-  const third = input[i + 2]! & 0x3f
-  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (second << 6) | third
-  return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (input[i + 3]! & 0x3f)
-}
-
 /** Astral characters are letters, but for these. */
 function isPictograph(code: number): boolean {
   return code >= 0x1f000 && code < 0x1fc00
 }
 
-function writeUnit(bytes: Buffer, at: number, unit: number): number {
-  let w = at
-  if (unit < 0x80) bytes[w++] = unit
-  else {
-    if (unit < 0x800) bytes[w++] = 0xc0 | (unit >>> 6)
-    else {
-      bytes[w++] = 0xe0 | (unit >>> 12)
-      bytes[w++] = 0x80 | ((unit >>> 6) & 0x3f)
-    }
-    bytes[w++] = 0x80 | (unit & 0x3f)
-  }
-  return w
+/** Those among them that are in NFKC, which enclosed letters and digits are not. */
+function isPlainPictograph(code: number): boolean {
+  return code >= 0x1f300 && code < 0x1fbf0
 }
 
 /** Every input bit reaches every output bit of either half, which a SimHash needs. */

@@ -54,9 +54,10 @@ test('tokens are runs of letters, digits and marks, folded', () => {
 /** What `sequence` gives, by regular expressions. */
 function foldedTokens(text: string): string {
   const folded = text.normalize('NFKC').toLowerCase()
+  // Beyond the basic plane every letter is taken to be of a script with spaces.
   const unspaced =
-    '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}々ー]'
-  const tokens = folded.match(new RegExp(`${unspaced}+|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}])+`, 'gu')) ?? []
+    '(?![\\u{10000}-\\u{10ffff}])[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}々ー]'
+  const tokens = folded.match(new RegExp(`(?:${unspaced})+|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}])+`, 'gu')) ?? []
   return tokens.map((token) => (/^[0-9]{5,}$/.test(token) ? '0' : token)).join(' ')
 }
 
