@@ -79,6 +79,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
       `--crawl: it names topics and files: up to 100 letters, digits, ".", "_" and "-", not "${settings.crawl}"`,
     )
   }
+  if (!settings.allowPrivate) refusePrivate(seeds.map(({ host }) => host))
   const startedAtMs = clock.nowMs()
   const records = seeds.length === 0 ? undefined : seedRecords(seeds, settings, startedAtMs)
   const directory = openDataDirectory({
@@ -108,6 +109,7 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     const topics = topicSpecs(crawl, directory.crawl.partitions)
     await log.ensure(topics)
     if (!agent.hasContact) refusePublic(await listedHosts(log, crawl))
+    if (!settings.allowPrivate) refusePrivate(await listedHosts(log, crawl))
     const archive = createFileArchive({
       dir: directory.path('archive'),
       crawl,
@@ -267,6 +269,14 @@ function refusePublic(hosts: readonly string[]): void {
   if (stranger === undefined) return
   throw usageError(
     `starting a crawl of ${stranger}: the public web is crawled only with a contact that its owners can reach; give --contact you@example.org (or a URL), or set WEIR_CONTACT`,
+  )
+}
+
+function refusePrivate(hosts: readonly string[]): void {
+  const own = hosts.find((host) => !isPublicHost(host))
+  if (own === undefined) return
+  throw usageError(
+    `starting a crawl of ${own}: loopback, private and other special-purpose addresses are connected to only with --allow-private`,
   )
 }
 

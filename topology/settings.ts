@@ -340,6 +340,9 @@ export function agentOf(s: Pick<Settings, 'userAgent' | 'contact'>): {
     )
   }
   const inside = /\+(mailto:|https?:)/.test(s.userAgent)
+  if (s.contact !== null && !/^(mailto:)?[^\s@]+@[^\s@]+$|^https?:\/\/[^\s]+$/.test(s.contact)) {
+    throw usageError(`--contact: it must be an e-mail address or an http(s) URL, not "${s.contact}"`)
+  }
   const contact =
     s.contact === null || inside
       ? ''

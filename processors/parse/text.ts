@@ -25,6 +25,8 @@ export interface TextCollector {
   end(): Buffer
   /** Words in what was kept; a character of a script that writes no spaces counts as one. */
   readonly wordCount: number
+  /** Words seen, what was taken back included; navigation and the like are not among them. */
+  readonly seenWords: number
 }
 
 export interface TextOptions {
@@ -53,6 +55,7 @@ export function createTextCollector(options: TextOptions): TextCollector {
   let words = 0
   let linkWords = 0
   let wordCount = 0
+  let seenWords = 0
   // Blocks after the last kept one that wait for the next one's fate.
   let keptEnd = 0
   let pendingWords = 0
@@ -69,7 +72,7 @@ export function createTextCollector(options: TextOptions): TextCollector {
       depth = dropDepth = templateDepth = articleDepth = 0
       inLink = writer.inWord = writer.pendingSpace = false
       writer.length = writer.blockStart = writer.words = 0
-      words = linkWords = wordCount = 0
+      words = linkWords = wordCount = seenWords = 0
       keptEnd = pendingWords = pendingBlocks = articleWords = 0
       articleRanges = []
     },
@@ -95,6 +98,7 @@ export function createTextCollector(options: TextOptions): TextCollector {
       if (dropDepth > 0) return
       writer.write(page, start, end)
       words += writer.words
+      seenWords += writer.words
       if (inLink) linkWords += writer.words
       writer.words = 0
     },
@@ -108,6 +112,9 @@ export function createTextCollector(options: TextOptions): TextCollector {
     },
     get wordCount() {
       return wordCount
+    },
+    get seenWords() {
+      return seenWords
     },
   }
 

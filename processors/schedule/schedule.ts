@@ -5,6 +5,7 @@ import { dueHosts, serveOrder } from './due.ts'
 import { type ScheduleOptions, settingsOf } from './options.ts'
 import { applyOutcome, checkOutcome } from './outcomes.ts'
 import { forwardPolicy } from './policy.ts'
+import type { HostRecord } from './records.ts'
 import { createRobotsRules } from './robots-rules.ts'
 import { openStores } from './stores.ts'
 import {
@@ -123,7 +124,7 @@ export function createSchedule(
 
     /**
      * Once, after the start and before anything is issued: ends the leases that are void, and lets hosts go whose
-     * budgets or depths this process has raised. A bounded number of hosts a punctuation.
+     * budgets or depths this process has raised, or whose address it may allow. A bounded number of hosts a punctuation.
      */
     function sweepHosts(at: { after: string | undefined }): void {
       const names: string[] = []
@@ -135,7 +136,7 @@ export function createSchedule(
         at.after = `${name}\0`
         const voidBefore = settings.leasesVoidBeforeMs ?? Number.NEGATIVE_INFINITY
         const isVoid = host.lease !== null && host.lease.issuedAt < voidBefore
-        if (isVoid || host.park?.reason === 'budget' || host.deep > 0) names.push(name)
+        if (isVoid || host.park?.reason === 'budget' || host.deep > 0 || wasRefused(host)) names.push(name)
       }
       for (const name of names) {
         const turn = openTurn(desk, name)!
@@ -143,6 +144,10 @@ export function createSchedule(
         if (turn.host.park?.reason === 'budget' && spentBudget(turn) === undefined) {
           turn.host.park = null
           decide(turn, hostUrl(turn), 'budget-raised', 'the budget allows more again', null)
+          forwardPolicy(turn)
+        }
+        if (wasRefused(turn.host)) {
+          turn.host.park = null
           forwardPolicy(turn)
         }
         closeTurn(turn)
@@ -156,6 +161,11 @@ export function createSchedule(
 
 const maxHostsAPunctuation = 256
 const maxHostsASweep = 10_000
+
+/** Parked because its address was not allowed: what is allowed is this process's to say. */
+function wasRefused(host: HostRecord): boolean {
+  return host.park?.reason === 'dns' && host.park.evidence.startsWith('address-refused')
+}
 
 function isOutcome(value: ScheduleInput): value is Fetched {
   return 'outcomeKind' in value

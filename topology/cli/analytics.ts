@@ -55,6 +55,7 @@ export function printResult(output: Output, { columns, rows }: QueryResult, asJs
     }
     return
   }
+  if (rows.length === 0) output.message('no rows')
   const texts = [columns.map((c) => c.name), ...rows.map((row) => row.map(cellText))]
   const widths = columns.map((_, i) => Math.min(maxWidth, Math.max(...texts.map((row) => row[i]!.length))))
   const isRight = columns.map(({ type }) => /^(Nullable\()?(U?Int|Float|Decimal)/.test(type))

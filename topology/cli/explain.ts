@@ -14,6 +14,7 @@ export function explainCommand(output: Output): Command {
     .addHelpText('after', '\nExamples:\n  $ weir explain https://example.org/private/\n  $ weir explain example.org\n')
   addSettings(command, ['data', 'crawl'])
   return command.action(async (subject: string, options: { json?: boolean }) => {
+    if (subject.trim() === '') throw usageError('explaining "": give a URL or a host')
     const settings = readSettings(command)
     const nowMs = createSystemClock().nowMs()
     const host = hostOf(subject)

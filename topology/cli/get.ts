@@ -49,6 +49,7 @@ export function getCommand(output: Output): Command {
     if (options.headers === true) {
       return print({}, [`HTTP ${record.status}`, ...record.headers.map(([n, v]) => `${n}: ${v}`)].join('\n'))
     }
+    if (record.rawBody.length === 0) output.message(`${key}: ${whyEmpty(fetched)}`)
     const body = await bodyOf(key, record, Math.max(settings.maxBodyBytes, fetched.bodyBytes))
     if (options.text !== true && options.links !== true) return print({ bodyBase64: body.toString('base64') }, body)
     const page = parsePage({
@@ -66,6 +67,13 @@ export function getCommand(output: Output): Command {
     for (const link of options.json === true ? [] : links) if (link.url !== null) output.data(link.url)
     if (options.json === true) print({ links }, '')
   })
+}
+
+/** Why there is no body to show. */
+function whyEmpty(fetched: Fetched): string {
+  if (fetched.location !== null) return `the server answered ${fetched.status} to ${fetched.location}`
+  if (fetched.truncated === 'type') return `the body was not read: its type is ${fetched.contentType ?? 'not given'}`
+  return `the server answered ${fetched.status} without a body`
 }
 
 async function readRecord(archive: string, key: string, fetched: Fetched): Promise<ArchivedRecord> {

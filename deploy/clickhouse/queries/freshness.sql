@@ -1,7 +1,7 @@
 -- How old the stored pages are: percentiles of the time since a page was last fetched, by host.
--- host: '' = all hosts together · pages: known(ok) · p50_age_hours … max_age_hours · overdue: pages whose next fetch is past
+-- host: (all) = all hosts together · pages: known(ok) · p50_age_hours … max_age_hours · overdue: pages whose next fetch is past
 SELECT
-    host,
+    if(host = '', '(all)', host) AS host,
     count() AS pages,
     round(quantileExact(0.5)(age_hours), 2) AS p50_age_hours,
     round(quantileExact(0.9)(age_hours), 2) AS p90_age_hours,

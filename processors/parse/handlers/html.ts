@@ -11,6 +11,9 @@ const xhtml = 'application/xhtml+xml'
 const snippetChars = 200
 /** With fewer words left than this, the main text is all of the body's. */
 const minMainWords = 25
+/** A page of links loses nearly all: what is left then, a licence or an imprint, is on every page of the site. */
+const maxRemnantWords = 100
+const minMainShare = 0.1
 
 /**
  * HTML and XHTML in one pass over the tokens, without a tree: links as a browser without scripts finds them, what the
@@ -35,7 +38,7 @@ export function createHtmlHandler(): ContentHandler {
       facts.begin(input)
       read(xml, 'main')
       let main = text.end()
-      if (text.wordCount < minMainWords) {
+      if (isRemnant(text.wordCount, text.seenWords)) {
         facts.begin(input)
         read(xml, 'body')
         main = text.end()
@@ -168,3 +171,7 @@ const names = {
   src: attributeId('src'),
   xmlLang: attributeId('xml:lang'),
 } as const
+
+function isRemnant(mainWords: number, seenWords: number): boolean {
+  return mainWords < minMainWords || (mainWords < maxRemnantWords && mainWords < seenWords * minMainShare)
+}

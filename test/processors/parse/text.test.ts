@@ -65,3 +65,15 @@ test('main text of real pages, against what people expect', { skip: lacks('reada
   // Measured 0.889, 0.938 and 0.902.
   assert.ok(mean('precision') >= 0.87 && mean('recall') >= 0.92 && mean('f1') >= 0.885)
 })
+
+test('of a page of links, what is left is not what all pages of the site have', () => {
+  const imprint = `<div>${'This text is licensed under the same terms on every page of the site. '.repeat(4)}</div>`
+  const index = (letter: string): string =>
+    textOf(
+      Buffer.from(
+        `<body><ul>${Array.from({ length: 400 }, (_, i) => `<li><a href="/${letter}${i}">${letter} entry ${i}</a></li>`).join('')}</ul>${imprint}</body>`,
+      ),
+    )
+  assert.match(index('a'), /a entry 7\b/)
+  assert.notEqual(index('a'), index('b'))
+})

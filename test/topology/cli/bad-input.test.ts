@@ -28,6 +28,9 @@ test('what is asked wrongly is refused with code 2 before anything is made', asy
       /^weir: starting a crawl of example.org: .* give --contact you@example.org .* WEIR_CONTACT\n$/,
     ],
     [['crawl', local, '--delay-ms', '0'], /^weir: --delay-ms 0: only for your own servers/],
+    [['crawl', local], /^weir: starting a crawl of .*connected to only with --allow-private/],
+    [['crawl', 'https://example.org/', '--contact', 'nope'], /^weir: --contact: it must be an e-mail address/],
+    [['explain', ' '], /^weir: explaining "": give a URL or a host/],
     [
       ['crawl', local, '--max-pages', '0'],
       /^weir: reading the settings: --max-pages: must be a whole number of at least 1 or "none", not "0"\n$/,
