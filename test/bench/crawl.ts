@@ -1,64 +1,38 @@
 /**
- * A whole crawl from the command line, everything on, against the peers' synthetic web where Go and its source are there
- * (WEIR_BENCH_FARM names the folder), else against test/web's. Pages and violations are the server's count.
+ * A whole crawl from the command line, everything on, on the peers' synthetic web where Go and its source are there, else
+ * on test/web's; wget beside it where it is installed. Pages and violations are the server's count.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { BenchRow } from './run.ts'
+import { findFarm, type Site, startOwnWeb, type Web, type WebStats } from './webs.ts'
 
 export const method =
-  'npx weir crawl of a web on loopback, no delay, robots, links, fingerprints, WARC, log and stores with fsync; CPU by getrusage of the crawler, start-up included; distinct pages by the server; one run for the figures, one more for the profile'
+  'weir crawl of a web on loopback, no delay, everything on (robots, links, fingerprints, WARC, log and stores with fsync, ClickHouse); CPU by getrusage of the crawler, start-up included, without ClickHouse; pages by the server; one run for the figures, one more for the profile'
 
-interface Site {
-  readonly name: string
-  readonly hosts: number
-  readonly pages: number
-  readonly bytes: number
-  readonly bar: number
-}
 const sites: readonly Site[] = [
   { name: '30 KB', hosts: 200, pages: 50, bytes: 30_000, bar: 1.5 },
   { name: '185 KB', hosts: 100, pages: 30, bytes: 185_000, bar: 6 },
 ]
 const root = resolve(import.meta.dirname, '../..')
-const farmSource = process.env.WEIR_BENCH_FARM ?? resolve(root, '../shared/tools/peers/farm')
 
 export async function bench(seed: number): Promise<BenchRow[]> {
+  const start = findFarm() ?? startOwnWeb
   const rows: BenchRow[] = []
-  const farm = buildFarm()
-  if (farm === undefined) throw new Error(`measuring a crawl: no Go, or no farm at ${farmSource} (WEIR_BENCH_FARM)`)
   for (const site of sites) {
-    rows.push(...(await measure(farm, site, seed)))
-    rows.push(...(await profile(farm, site, seed)))
+    const web = () => start(site, seed)
+    rows.push(...(await measure(await web(), site)), ...(await measurePeer(await web(), site)))
+    rows.push(...(await profile(await web(), site)))
   }
   return rows
 }
 
-function buildFarm(): string | undefined {
-  if (!existsSync(join(farmSource, 'main.go'))) return undefined
-  const dir = join(tmpdir(), 'weir-bench-farm')
-  cpSync(farmSource, dir, { recursive: true })
-  const built = spawnSync('go', ['build', '-o', 'farm', '.'], { cwd: dir, stdio: 'inherit' })
-  return built.status === 0 ? join(dir, 'farm') : undefined
-}
-
-interface Stats {
-  uniqueAllowed: number
-  /** Requests of pages, robots.txt not among them. */
-  pages: number
-  robotsFetches: number
-  expectedPages: number
-  robotsViolations: number
-  maxInflightPerHost: number
-  windowSeconds: number
-}
-
-async function measure(farm: string, site: Site, seed: number): Promise<BenchRow[]> {
-  const { stats, usage, wallSec } = await crawl(farm, site, seed, [])
-  const cpu = (usage.cpuSec * 1000) / stats.uniqueAllowed
-  const perPage = stats.pages / stats.uniqueAllowed
+async function measure(web: Web, site: Site): Promise<BenchRow[]> {
+  const { stats, usage, wallSec } = await crawl(web, [])
+  const cpu = (usage.cpuSec * 1000) / stats.distinctPages
+  const perPage = stats.pageRequests / stats.distinctPages
   const row = (what: string, value: number, unit: string, more: Partial<BenchRow> = {}): BenchRow => ({
     what: `${site.name}: ${what}`,
     value,
@@ -66,28 +40,57 @@ async function measure(farm: string, site: Site, seed: number): Promise<BenchRow
     ...more,
   })
   return [
-    row('distinct pages', stats.uniqueAllowed, 'pages', {
+    row('distinct pages', stats.distinctPages, 'pages', {
       bar: `= ${stats.expectedPages}`,
-      ok: stats.uniqueAllowed === stats.expectedPages,
+      ok: stats.distinctPages === stats.expectedPages,
     }),
     row('robots violations', stats.robotsViolations, 'requests', { bar: '= 0', ok: stats.robotsViolations === 0 }),
-    row('most requests in flight on a host', stats.maxInflightPerHost, 'requests', {
-      bar: '= 1',
-      ok: stats.maxInflightPerHost === 1,
-    }),
     row('page requests per distinct page', perPage, 'requests', { bar: '<= 1.03', ok: perPage <= 1.03 }),
-    row('robots.txt requests per host', stats.robotsFetches / site.hosts, 'requests'),
+    row('robots.txt requests per host', stats.robotsRequests / site.hosts, 'requests'),
     row('CPU per 1,000 distinct pages', cpu, 's', { bar: `<= ${site.bar}`, ok: cpu <= site.bar }),
-    row('distinct pages per second, start-up included', stats.uniqueAllowed / wallSec, 'pages/s'),
+    row('distinct pages per second, start-up included', stats.distinctPages / wallSec, 'pages/s'),
     row('peak memory', usage.maxRssMib, 'MiB'),
   ]
 }
 
+/** wget, which follows links from one seed over all hosts and stores nothing. */
+async function measurePeer(web: Web, site: Site): Promise<BenchRow[]> {
+  const dir = mkdtempSync(join(tmpdir(), 'weir-bench-wget-'))
+  try {
+    if (spawnSync('wget', ['--version']).status !== 0) return []
+    const flags = '--level=inf --recursive --span-hosts --delete-after -q --tries=1 --follow-tags=a'
+    // `times` of the shell gives the CPU time of its ended children.
+    const shell = spawn('bash', ['-c', `wget ${flags} -P '${dir}' '${web.seeds[0]}'; times`], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let text = ''
+    shell.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+    await ended(shell)
+    const minutes = [...(text.trim().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g)]
+    const cpuSec = minutes.reduce((sum, [, m, s]) => sum + Number(m) * 60 + Number(s), 0)
+    const stats = await web.stats()
+    return [
+      {
+        what: `${site.name}: wget, CPU per 1,000 distinct pages`,
+        value: (cpuSec * 1000) / stats.distinctPages,
+        unit: 's',
+      },
+      { what: `${site.name}: wget, distinct pages`, value: stats.distinctPages, unit: 'pages' },
+      { what: `${site.name}: wget, robots violations`, value: stats.robotsViolations, unit: 'requests' },
+    ]
+  } finally {
+    await web.stop()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
 /** Self time by stage, from a run with the sampling profiler on. */
-async function profile(farm: string, site: Site, seed: number): Promise<BenchRow[]> {
+async function profile(web: Web, site: Site): Promise<BenchRow[]> {
   const dir = mkdtempSync(join(tmpdir(), 'weir-bench-profile-'))
   try {
-    const { stats } = await crawl(farm, site, seed, ['--cpu-prof', `--cpu-prof-dir=${dir}`])
+    const { stats } = await crawl(web, ['--cpu-prof', `--cpu-prof-dir=${dir}`])
     const file = readdirSync(dir).find((name) => name.endsWith('.cpuprofile'))
     if (file === undefined) return []
     const times = stageTimes(JSON.parse(readFileSync(join(dir, file), 'utf8')) as CpuProfile)
@@ -95,7 +98,7 @@ async function profile(farm: string, site: Site, seed: number): Promise<BenchRow
       .sort((a, b) => b[1] - a[1])
       .map(([stage, us]) => ({
         what: `${site.name}: of it ${stage}`,
-        value: us / stats.uniqueAllowed,
+        value: us / stats.distinctPages,
         unit: 'µs/page',
       }))
   } finally {
@@ -145,47 +148,25 @@ function stageTimes(profile: CpuProfile): Map<string, number> {
   return times
 }
 
-async function crawl(farm: string, site: Site, seed: number, nodeFlags: readonly string[]) {
+async function crawl(web: Web, nodeFlags: readonly string[]) {
   const dir = mkdtempSync(join(tmpdir(), 'weir-bench-crawl-'))
-  const port = 8900
-  const flags = { hosts: site.hosts, pages: site.pages, size: site.bytes, seed, port }
-  const server = spawn(
-    farm,
-    Object.entries(flags).flatMap(([name, value]) => [`-${name}`, String(value)]),
-    { stdio: 'ignore' },
-  )
   try {
-    const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
-    await until(() => ask('/__stats'))
-    const seeds = (await ask('/__seeds')).trim().split('\n')
     const usageFile = join(dir, 'usage.json')
+    const command = [join(root, 'topology/cli/weir.ts'), 'crawl', ...web.seeds]
+    const flags = ['--allow-private', '--delay-ms', '0', '--data', join(dir, 'data'), '--json']
     const started = performance.now()
     const crawler = spawn(
       process.execPath,
-      [
-        ...nodeFlags,
-        '--import',
-        join(import.meta.dirname, 'usage.ts'),
-        join(root, 'topology/cli/weir.ts'),
-        'crawl',
-        ...seeds,
-        '--allow-private',
-        '--delay-ms',
-        '0',
-        '--data',
-        join(dir, 'data'),
-        '--json',
-      ],
+      [...nodeFlags, '--import', join(import.meta.dirname, 'usage.ts'), ...command, ...flags],
       { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, WEIR_BENCH_USAGE: usageFile } },
     )
     await ended(crawler)
     const wallSec = (performance.now() - started) / 1000
-    const stats = JSON.parse(await ask('/__stats')) as Stats
+    const stats: WebStats = await web.stats()
     const usage = JSON.parse(readFileSync(usageFile, 'utf8')) as { cpuSec: number; maxRssMib: number }
     return { stats, usage, wallSec }
   } finally {
-    server.kill('SIGTERM')
-    await ended(server).catch(() => {})
+    await web.stop()
     rmSync(dir, { recursive: true, force: true })
   }
 }
@@ -196,16 +177,4 @@ function ended(child: ChildProcess): Promise<void> {
     child.once('exit', (code) => (code === 0 ? done() : fail(new Error(`${child.spawnfile} ended with ${code}`))))
     child.once('error', fail)
   })
-}
-
-async function until(attempt: () => Promise<unknown>): Promise<void> {
-  for (let left = 100; ; left--) {
-    try {
-      await attempt()
-      return
-    } catch (error) {
-      if (left === 0) throw error
-      await new Promise((go) => setTimeout(go, 50))
-    }
-  }
 }

@@ -19,7 +19,7 @@ interface BenchModule {
 }
 
 const names = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.ts') && file !== 'run.ts' && file !== 'usage.ts')
+  .filter((file) => file.endsWith('.ts') && file !== 'run.ts' && file !== 'usage.ts' && file !== 'webs.ts')
   .map((file) => file.slice(0, -3))
 
 if (import.meta.main) await main(process.argv.slice(2))
