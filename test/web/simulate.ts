@@ -16,6 +16,7 @@ import { createCrawlProcessors } from '../../topology/crawl-processors.ts'
 import { readSeeds, seedRecords } from '../../topology/seeds.ts'
 import { defaultSettings } from '../../topology/settings.ts'
 import { TopologyTestDriver } from '../../topology/streams/driver.ts'
+import { changelogTopic } from '../../topology/streams/store.ts'
 import type { KeyValueStore } from '../../topology/streams/types.ts'
 import { topicName, topicSpecs } from '../../topology/topics.ts'
 import { createSimulatedWeb } from './in-process.ts'
@@ -35,7 +36,7 @@ export interface Simulation {
   readonly states: { readonly [stateAndReason: string]: number }
   readonly records: number
   readonly deadLetters: number
-  /** Hex SHA-256 over every record of every topic: topic, partition, offset, key, value, timestamp. */
+  /** Hex SHA-256 over every record of every topic, changelogs included: topic, partition, offset, key, value, timestamp. */
   readonly hash: string
   readonly virtualMs: number
   readonly log: readonly WebRequest[]
@@ -67,12 +68,16 @@ export function simulate(options: SimulationOptions): Simulation {
     resolver: web.resolver,
     archive: createMemoryArchive({ crawl }),
   })
+  const applications = crawlApplications(crawl, processors)
+  const changelogs = applications.flatMap(({ applicationId, topology }) =>
+    topology.stores().map((store) => changelogTopic(applicationId, store.name)),
+  )
   const driver = new TopologyTestDriver({
     clock,
     startWallMs,
     topics,
     deadLetterTopic: topicName(crawl, 'dead-letters'),
-    applications: crawlApplications(crawl, processors).map((a) =>
+    applications: applications.map((a) =>
       a.guarantee === 'ack_on_take' ? { ...a, maxInFlight: settings.maxInFlight } : a,
     ),
   })
@@ -90,10 +95,7 @@ export function simulate(options: SimulationOptions): Simulation {
     return {
       verdict,
       states: readCounts(tasks).states,
-      ...recordsOf(
-        driver.log,
-        topics.map((t) => t.name),
-      ),
+      ...recordsOf(driver.log, [...topics.map((t) => t.name), ...changelogs]),
       virtualMs: clock.monotonicMs(),
       log: web.log,
     }
