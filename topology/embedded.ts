@@ -20,7 +20,7 @@ import { type DataDirectory, openDataDirectory } from './data-directory.ts'
 import { CommandError, dataDirectoryError, usageError } from './errors.ts'
 import { type CrawlView, inspectionCalls, type ParkedUrls, parkedWithExample, scheduleTasks } from './inspect.ts'
 import { messageOf, noticeEvent } from './notices.ts'
-import { isPublicHost, listedHosts, readSeeds, seedRecords, writeSeeds } from './seeds.ts'
+import { isPublicHost, readSeeds, seedHosts, seedRecords, writeSeeds } from './seeds.ts'
 import { agentOf, type Settings } from './settings.ts'
 import { type CrawlStatus, createStatus } from './status.ts'
 import { createStreams, type Streams } from './streams/runtime.ts'
@@ -108,8 +108,8 @@ export async function openEmbeddedCrawl(options: EmbeddedCrawlOptions): Promise<
     }
     const topics = topicSpecs(crawl, directory.crawl.partitions)
     await log.ensure(topics)
-    if (!agent.hasContact) refusePublic(await listedHosts(log, crawl))
-    if (!settings.allowPrivate) refusePrivate(await listedHosts(log, crawl))
+    if (!agent.hasContact) refusePublic(await seedHosts(log, crawl))
+    if (!settings.allowPrivate) refusePrivate(await seedHosts(log, crawl))
     const archive = createFileArchive({
       dir: directory.path('archive'),
       crawl,

@@ -41,8 +41,11 @@ export function isPublicHost(host: string): boolean {
   return address === null || isPublicAddress(address)
 }
 
-/** The hosts that the crawl's seeds have opened so far, from its rules. */
-export async function listedHosts(log: Log, crawl: string): Promise<string[]> {
+/**
+ * The hosts of the seeds that the crawl was given so far, from its rules. Hosts that a redirect opened are not among them:
+ * where a server points must not decide what a start asks for; the address is checked where it is connected.
+ */
+export async function seedHosts(log: Log, crawl: string): Promise<string[]> {
   const hosts = new Set<string>()
   const serde = topicSerde<Control>('controls')
   // Rules are in every partition; one is enough.
@@ -54,8 +57,8 @@ export async function listedHosts(log: Log, crawl: string): Promise<string[]> {
       const value = batch.value(i)
       if (value === null) continue
       try {
-        const { kind, host } = serde.deserialize(value)
-        if (kind === 'scope-host' && host !== null) hosts.add(host)
+        const { kind, host, why } = serde.deserialize(value)
+        if (kind === 'scope-host' && host !== null && why === seedRuleWhy) hosts.add(host)
       } catch {
         // A rule that nobody can read opens nothing.
       }
@@ -63,6 +66,9 @@ export async function listedHosts(log: Log, crawl: string): Promise<string[]> {
     next = batch.nextOffset
   }
 }
+
+/** The reason that the rule of a seed's host carries; a redirect's names the redirect. */
+const seedRuleWhy = 'a seed'
 
 export interface SeedRecords {
   readonly controls: readonly { readonly key: string; readonly value: Control }[]
@@ -93,7 +99,7 @@ export function seedRecords(seeds: readonly Seed[], settings: Pick<Settings, 'sc
         host,
         site: siteOf(host),
         ports: [...ports].sort((a, b) => a - b),
-        why: 'a seed',
+        why: seedRuleWhy,
         ...rule,
       },
     })),

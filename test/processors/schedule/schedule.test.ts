@@ -316,6 +316,20 @@ test('visit-end: what was not started goes back to the front, nothing is charged
 
 // Hosts in trouble
 
+test('an address that was refused is looked at again at the next start, which may allow it', () => {
+  let allowed = false
+  const h = new Harness({ dns: () => (allowed ? {} : { error: 'address-refused' }) })
+  h.admit(...pages('a.test', 3))
+  h.run(day)
+  assert.equal(readCounts(h.tasks).states['parked/dns'], 3)
+  assert.equal(h.visits.length, 1)
+  allowed = true
+  h.restart(true)
+  h.run(minute)
+  assert.equal(readCounts(h.tasks).states['known/ok'], 3)
+  h.checkSums()
+})
+
 test('dns: NXDOMAIN parks the host for 1 d, 7 d, 30 d; SERVFAIL for 5 min doubling', () => {
   const h = new Harness({ dns: () => ({ error: 'nxdomain' }) })
   h.admit(...pages('a.test', 1000))
